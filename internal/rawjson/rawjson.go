@@ -1,0 +1,254 @@
+// Package rawjson reads and edits JSON objects without touching the bytes of
+// their values: numbers keep their digits, members their order, unknown
+// members stay.
+//
+// It judges strictly, because policy is decided on the same bytes that are
+// sent on: keys are compared byte for byte after unescaping, and duplicate
+// keys are an error. It does not validate against schemas.
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// ErrNotObject is returned by Parse for valid JSON that is not an object.
+var ErrNotObject = errors.New("not a JSON object")
+
+// Member is one name/value pair. Value holds the bytes as they were read.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Object is a JSON object in the order it was written. The zero value is the
+// empty object. Values alias the parsed input.
+type Object []Member
+
+// Parse reads one JSON object. Errors: invalid JSON, [ErrNotObject], and
+// duplicate member names at the top level.
+func Parse(b []byte) (Object, error) {
+	if !json.Valid(b) {
+		var v any
+		if err := json.Unmarshal(b, &v); err != nil {
+			return nil, fmt.Errorf("invalid JSON: %w", err)
+		}
+		return nil, errors.New("invalid JSON")
+	}
+	i := skipSpace(b, 0)
+	if b[i] != '{' {
+		return nil, ErrNotObject
+	}
+	var o Object
+	i = skipSpace(b, i+1)
+	for b[i] != '}' {
+		end := skipString(b, i)
+		name, err := unquote(b[i:end])
+		if err != nil {
+			return nil, err
+		}
+		i = skipSpace(b, skipSpace(b, end)+1) // past the colon
+		end = skipValue(b, i)
+		if o.index(name) >= 0 {
+			return nil, fmt.Errorf("duplicate key %q", name)
+		}
+		o = append(o, Member{name, b[i:end:end]})
+		i = skipSpace(b, end)
+		if b[i] == ',' {
+			i = skipSpace(b, i+1)
+		}
+	}
+	return o, nil
+}
+
+// CheckDuplicates reports the first duplicate key at any depth of valid JSON,
+// with a JSON pointer to its object.
+func CheckDuplicates(b []byte) error { return checkDuplicates(b, "") }
+
+func checkDuplicates(b []byte, at string) error {
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 {
+		return nil
+	}
+	switch b[0] {
+	case '{':
+		o, err := Parse(b)
+		if err != nil {
+			if at == "" {
+				return err
+			}
+			return fmt.Errorf("%w in %s", err, at)
+		}
+		for _, m := range o {
+			if err := checkDuplicates(m.Value, at+"/"+m.Name); err != nil {
+				return err
+			}
+		}
+	case '[':
+		items, err := Array(b)
+		if err != nil {
+			return err
+		}
+		for i, v := range items {
+			if err := checkDuplicates(v, at+"/"+strconv.Itoa(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Array returns the items of a JSON array, each as the bytes that were read.
+func Array(b []byte) ([]json.RawMessage, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(b, &items); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+func (o Object) index(name string) int {
+	for i := range o {
+		if o[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Has tells whether the member is there, null included.
+func (o Object) Has(name string) bool { return o.index(name) >= 0 }
+
+// Get returns the value of a member, nil when it is absent.
+func (o Object) Get(name string) json.RawMessage {
+	if i := o.index(name); i >= 0 {
+		return o[i].Value
+	}
+	return nil
+}
+
+// Text returns the value of a member that is a string, and whether it is one.
+func (o Object) Text(name string) (string, bool) {
+	v := bytes.TrimSpace(o.Get(name))
+	if len(v) == 0 || v[0] != '"' {
+		return "", false
+	}
+	s, err := unquote(v)
+	return s, err == nil
+}
+
+// With returns a copy in which the member has this value; a new member goes last.
+func (o Object) With(name string, value json.RawMessage) Object {
+	out := append(make(Object, 0, len(o)+1), o...)
+	if i := out.index(name); i >= 0 {
+		out[i].Value = value
+		return out
+	}
+	return append(out, Member{name, value})
+}
+
+// Without returns a copy that lacks the member.
+func (o Object) Without(name string) Object {
+	out := make(Object, 0, len(o))
+	for _, m := range o {
+		if m.Name != name {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Bytes encodes the object: the values' bytes as they are, no added blanks.
+func (o Object) Bytes() json.RawMessage {
+	n := 2
+	for _, m := range o {
+		n += len(m.Name) + len(m.Value) + 4
+	}
+	b := append(make([]byte, 0, n), '{')
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, Quote(m.Name)...)
+		b = append(b, ':')
+		if len(m.Value) == 0 {
+			b = append(b, "null"...)
+		} else {
+			b = append(b, m.Value...)
+		}
+	}
+	return append(b, '}')
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (o Object) MarshalJSON() ([]byte, error) { return o.Bytes(), nil }
+
+// Quote encodes a JSON string without HTML escaping.
+func Quote(s string) json.RawMessage {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // a string always encodes
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n")
+}
+
+// IsNull tells whether a value is absent or the JSON null.
+func IsNull(v json.RawMessage) bool {
+	v = bytes.TrimSpace(v)
+	return len(v) == 0 || string(v) == "null"
+}
+
+func unquote(b []byte) (string, error) {
+	var s string
+	err := json.Unmarshal(b, &s)
+	return s, err
+}
+
+// The skippers walk JSON that json.Valid has accepted.
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+func skipString(b []byte, i int) int {
+	for i++; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func skipValue(b []byte, i int) int {
+	depth := 0
+	for {
+		switch c := b[i]; c {
+		case '"':
+			i = skipString(b, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		default:
+			i++
+			if depth == 0 { // a number or a literal: up to its end
+				for i < len(b) && !bytes.ContainsRune([]byte(" \t\r\n,}]"), rune(b[i])) {
+					i++
+				}
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}

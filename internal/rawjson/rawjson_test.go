@@ -1,0 +1,65 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+)
+
+func TestParse_KeepsBytesAndOrder(t *testing.T) {
+	in := ` { "z" : 10000000000000001 , "a":[1, {"b":"}\""}],"n":null,"t":true, "s":"\u0061" } `
+	o, err := Parse([]byte(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"z":10000000000000001,"a":[1, {"b":"}\""}],"n":null,"t":true,"s":"\u0061"}`
+	if got := string(o.Bytes()); got != want {
+		t.Errorf("Bytes() = %s, want %s", got, want)
+	}
+	if s, ok := o.Text("s"); s != "a" || !ok {
+		t.Errorf(`Text("s") = %q, %v`, s, ok)
+	}
+	if got := string(o.With("n", json.RawMessage("1")).Without("a").With("q", json.RawMessage("2")).Bytes()); got != `{"z":10000000000000001,"n":1,"t":true,"s":"\u0061","q":2}` {
+		t.Errorf("edited = %s", got)
+	}
+	if !o.Has("n") || o.Has("Z") {
+		t.Error("Has must see null members and keep case")
+	}
+}
+
+func TestParse_Refuses(t *testing.T) {
+	for _, in := range []string{``, `{`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"a":1}x`} {
+		if _, err := Parse([]byte(in)); err == nil {
+			t.Errorf("Parse(%s) = nil error", in)
+		}
+	}
+	if _, err := Parse([]byte(`[1]`)); !errors.Is(err, ErrNotObject) {
+		t.Errorf("Parse([1]) error = %v, want ErrNotObject", err)
+	}
+}
+
+func TestCheckDuplicates(t *testing.T) {
+	if err := CheckDuplicates([]byte(`{"a":[{"b":1,"b":2}]}`)); err == nil {
+		t.Error("nested duplicate accepted")
+	}
+	if err := CheckDuplicates([]byte(`{"a":[{"b":1,"B":2}],"c":"x"}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"a":1,"b":[{"c":"\"}"}]}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		o, err := Parse(in)
+		if err != nil {
+			return
+		}
+		again, err := Parse(o.Bytes())
+		if err != nil {
+			t.Fatalf("Parse(Bytes()) of %q: %v", in, err)
+		}
+		if string(again.Bytes()) != string(o.Bytes()) {
+			t.Fatalf("round trip of %q: %s != %s", in, again.Bytes(), o.Bytes())
+		}
+	})
+}

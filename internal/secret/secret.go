@@ -1,0 +1,24 @@
+// Package secret keeps configured credentials out of logs, errors and status.
+//
+// It redacts; it does not encrypt, store or fetch secrets.
+package secret
+
+import (
+	"log/slog"
+	"strconv"
+)
+
+const redacted = "[redacted]"
+
+// String is a text that must not be printed: fmt, slog, JSON and YAML show
+// "[redacted]" in its place. Reveal gives the text itself.
+type String string
+
+// Reveal returns the secret text. Use it only where the secret is sent to its owner.
+func (s String) Reveal() string { return string(s) }
+
+func (s String) String() string               { return redacted }
+func (s String) GoString() string             { return strconv.Quote(redacted) }
+func (s String) LogValue() slog.Value         { return slog.StringValue(redacted) }
+func (s String) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+func (s String) MarshalYAML() (any, error)    { return redacted, nil }
