@@ -1,0 +1,58 @@
+package upstreams
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// link is one open way to a server, before any MCP message. It is made by
+// dial and belongs to the caller, who must close it.
+type link struct {
+	transport mcp.Transport
+	// close ends the connection and, for a child process, its whole process
+	// group. It is idempotent, returns when everything is gone and never
+	// takes longer than a few seconds, whatever ctx says; when ctx ends, the
+	// waiting for a peaceful end is cut short.
+	close func(ctx context.Context) error
+	// stderr returns the end of what a child wrote to stderr; "" on HTTP.
+	stderr func() string
+	// exit tells how the child ended ("exit status 1"), and whether it has;
+	// on HTTP it never has.
+	exit func() (how string, ended bool)
+}
+
+// linkEvents is what a link reports apart from its messages. The functions
+// must not block; nil ones are not called.
+type linkEvents struct {
+	// Progress gets the params of each notifications/progress, in the order
+	// of arrival and before any later answer is delivered.
+	Progress func(params json.RawMessage)
+	// Noise gets a shortened line of stdout that was no JSON-RPC message, at
+	// most a few times a minute.
+	Noise func(line string)
+}
+
+// dial opens the way that cfg describes. Errors say what to do and hold no
+// secrets.
+func dial(ctx context.Context, cfg Config, ev linkEvents, log *slog.Logger) (*link, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case cfg.Dial != nil:
+		t, err := cfg.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return dialedLink(t, ev), nil
+	case cfg.Command != "":
+		return dialStdio(ctx, cfg, ev, log)
+	case cfg.URL != "":
+		return dialHTTP(ctx, cfg, ev, log)
+	}
+	return nil, errors.New("entry has neither command nor url")
+}
