@@ -110,3 +110,20 @@ func OneLine(s string, max int) string { panic("todo") }
 
 // Clean is OneLine for text of several lines: line breaks stay.
 func Clean(s string) string { panic("todo") }
+
+// The seam to index.go and rank.go. A Directory keeps one *index a profile:
+//
+//	newIndex(log) *index
+//	(*index).update(tools, servers) *ranker     the whole new list, any number of times, one at a time, off the request path
+//	(*index).close()                            after the last update; rankers are not searched any more
+//	(*ranker).search(ctx, query, limit)         ([]scored, error), best first; safe for concurrent use
+//	(*ranker).nearServers(query) []string       names of servers, at most 3
+//	(*ranker).release()                         nobody searches this ranker any more
+//
+// A ranker is immutable: it goes on answering for its own list after later updates.
+
+// scored is one tool that a ranker found.
+type scored struct {
+	tool  *upstreams.Tool
+	score float64
+}
