@@ -4,8 +4,9 @@
 package secret
 
 import (
+	"fmt"
+	"io"
 	"log/slog"
-	"strconv"
 )
 
 const redacted = "[redacted]"
@@ -17,8 +18,11 @@ type String string
 // Reveal returns the secret text. Use it only where the secret is sent to its owner.
 func (s String) Reveal() string { return string(s) }
 
+// Format implements [fmt.Formatter], because with a [fmt.Stringer] alone the
+// verbs that do not fit a string would print it: %d gives "%!d(… =hunter2)".
+func (s String) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
 func (s String) String() string               { return redacted }
-func (s String) GoString() string             { return strconv.Quote(redacted) }
 func (s String) LogValue() slog.Value         { return slog.StringValue(redacted) }
 func (s String) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 func (s String) MarshalYAML() (any, error)    { return redacted, nil }
