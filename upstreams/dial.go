@@ -56,3 +56,15 @@ func dial(ctx context.Context, cfg Config, ev linkEvents, log *slog.Logger) (*li
 	}
 	return nil, errors.New("entry has neither command nor url")
 }
+
+// errNotExecuted is in the chain of a call's error when the server certainly
+// did not carry the call out: it was never sent, or it was refused because
+// the session is gone. Such a call may be repeated on a new session.
+var errNotExecuted = errors.New("not executed")
+
+// callError translates what wire.CallRaw, or connecting a client session over
+// a link, returned into the errors of this package: *RPCError for what the
+// server itself answered, ErrTooLarge, ErrNeedsAuth, ErrUnavailable, ErrLost
+// (sent, then the connection broke), each with errNotExecuted in its chain
+// where that is certain. The errors of an ended ctx come back as they are.
+func callError(err error) error { panic("todo") }
