@@ -2,68 +2,134 @@
 // a sandbox: QuickJS in WebAssembly in a child process that the parent kills
 // at the limit.
 //
-// It knows nothing of MCP servers: what a program can reach is its Host.
+// It does not know MCP servers, names or policy: all that a program can reach
+// is its Host. It does not write the text that a model gets either; it says
+// what happened in a Result.
 package codebridge
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 )
 
-// Config is the codeBridge section of the configuration, plus the limits of
-// toolSearch that concern programs. Zero means the default.
+// Usage is what a model must know to write a first program: the part of the
+// description of tool_search_code that is about JavaScript.
+const Usage = `Run JavaScript (body of an async function; use await and return) that finds and calls tools:
+const hits = await openclaw.tools.search("what you need", {limit: 5}); // [{id, description, input}], input = the arguments' signature
+const t = await openclaw.tools.describe(hits[0].id); // full schema, only if the signature does not suffice
+const r = await openclaw.tools.call(hits[0].id, {arg: "value"}); // r.result.details = the tool's data: object, array or text
+return r.result.details;
+Use Promise.all for independent calls. A failed call throws an Error with code and message. No imports, network, files or timers.`
+
+// Config is the codeBridge section of the configuration, plus the limit of
+// the toolSearch section that concerns programs. Zero means the default.
 type Config struct {
-	Workers        int `yaml:"workers"`        // 0: one per processor, at most 8
-	QueueMs        int `yaml:"queueMs"`        // 0: 10000
-	MaxOutputBytes int `yaml:"maxOutputBytes"` // 0: 64 KiB
-	MemoryBytes    int `yaml:"memoryBytes"`    // 0: 64 MiB
-	TimeoutMs      int `yaml:"-"`              // toolSearch.codeTimeoutMs; 0: 10000
+	Workers        int `yaml:"workers"`        // 0: one per processor, at most MaxWorkers
+	QueueMs        int `yaml:"queueMs"`        // 0: DefaultQueueMs
+	MaxOutputBytes int `yaml:"maxOutputBytes"` // value and logs; 0: DefaultMaxOutputBytes
+	MemoryBytes    int `yaml:"memoryBytes"`    // of one program; 0: DefaultMemoryBytes
+	TimeoutMs      int `yaml:"-"`              // toolSearch.codeTimeoutMs; 0: DefaultTimeoutMs
+}
+
+const (
+	DefaultQueueMs        = 10_000
+	DefaultMaxOutputBytes = 64 << 10
+	DefaultMemoryBytes    = 64 << 20
+	DefaultTimeoutMs      = 10_000
+	MaxWorkers            = 8
+)
+
+const (
+	MaxSourceBytes = 64 << 10 // of one program
+	MaxResultBytes = 1 << 20  // of one answer that is handed into a program
+	MaxBlockBytes  = 8 << 20  // of all content blocks attached to a Result
+	MaxCalls       = 256      // of one program: searches, describes and calls
+	MaxParallel    = 16       // calls of one program side by side
+	MaxLogLines    = 1_000
+)
+
+// Clamp returns the configuration with defaults filled in and every number
+// inside its limits, and a sentence for each number that was moved. New does
+// not clamp, so that a test can use limits that a file cannot.
+func (c Config) Clamp() (Config, []string) {
+	c = c.withDefaults()
+	var warnings []string
+	clamp := func(name string, v *int, low, high int) {
+		if w := min(max(*v, low), high); w != *v {
+			warnings = append(warnings, fmt.Sprintf("%s: %d is outside %d to %d, using %d", name, *v, low, high, w))
+			*v = w
+		}
+	}
+	clamp("codeBridge.workers", &c.Workers, 1, 64)
+	clamp("codeBridge.queueMs", &c.QueueMs, 0, 600_000)
+	clamp("codeBridge.maxOutputBytes", &c.MaxOutputBytes, 1<<10, 1<<20)
+	clamp("codeBridge.memoryBytes", &c.MemoryBytes, 16<<20, 512<<20)
+	clamp("toolSearch.codeTimeoutMs", &c.TimeoutMs, 1_000, 60_000)
+	return c, warnings
 }
 
 // Options of New.
 type Options struct {
 	Config   Config
-	CacheDir string // for the compiled module, ours and 0700; "": none
-	Version  string // must equal the worker's
-	Logger   *slog.Logger
+	CacheDir string       // for the compiled engine, ours and 0700; "": none
+	Version  string       // of this program; a worker of another version is refused
+	Logger   *slog.Logger // nil: silent
 }
 
-// Engine runs programs in worker processes, started on demand.
-type Engine struct{}
-
-// MaybeWorker turns the process into a worker and does not return if it was
-// started as one. It is the first line of main and of TestMain.
-func MaybeWorker() { panic("todo") }
-
-// New makes an engine; no process is started.
-func New(Options) *Engine { panic("todo") }
-
-// Probe starts a worker process and waits for its first frame, which it sends
-// before it loads the engine. An error means that programs cannot run here.
-func (e *Engine) Probe(ctx context.Context) error { panic("todo") }
-
-// Program is one body of an async function.
+// Program is the body of an async function.
 type Program struct {
-	Source string // at most MaxSourceBytes
-	// Parallel tells whether calls to this key (a server) may run side by side.
-	// Calls of one program with the same key otherwise run one after the other.
+	Source string
+	// Client names who asks. Programs of different clients take turns when
+	// all workers are busy. It is never shown to the program.
+	Client string
 }
 
-// MaxSourceBytes is the longest program.
-const MaxSourceBytes = 64 << 10
-
-// Host is what a program can reach. Its methods are called on goroutines of
-// their own, several at a time, and must return soon after ctx ends.
+// Host is what a program can reach. It is made per run and must be safe for
+// several calls at a time.
 type Host interface {
-	// Call carries out one function of the guest API: "search", "describe" or
-	// "call"; args is the JSON array of its arguments. A *ToolError reaches the
-	// program as a catchable ToolError.
-	Call(ctx context.Context, fn string, args json.RawMessage) (json.RawMessage, error)
+	// Lane names what a call must not overlap with: calls of one program with
+	// the same lane run one after the other, in the order they were made.
+	// "" is no lane. It must return at once.
+	Lane(fn string, args json.RawMessage) string
+	// Call carries out one function of the guest API on a goroutine of its
+	// own and should return soon after ctx ends. A *ToolError reaches the
+	// program as a catchable ToolError; any other error does too, with the
+	// code "failed".
+	//
+	// "search" [query, options?] and "describe" [id] return JSON that the
+	// program gets as it is. "call" [id, args] returns {"tool", "result"},
+	// result being the upstream's own; the engine adds result.details and
+	// puts references in place of large binary blocks.
+	Call(ctx context.Context, c *Call) (json.RawMessage, error)
 }
 
-// ToolError is a failed tool call as a program sees it.
+// Call is one function call that a program made.
+type Call struct {
+	Fn   string          // "search", "describe" or "call"
+	Args json.RawMessage // the JSON array of its arguments
+
+	run *run
+	id  int
+}
+
+// Rest tells that the call waits for something that may take its time, a
+// person's approval or work that reports progress. While a program waits for
+// such calls alone its clock rests. The returned function ends that; it may
+// be called more than once.
+func (c *Call) Rest() (resume func()) {
+	if c.run == nil { // a Call made by a test of a Host
+		return func() {}
+	}
+	c.run.setResting(c.id, +1)
+	var once sync.Once
+	return func() { once.Do(func() { c.run.setResting(c.id, -1) }) }
+}
+
+// ToolError is a failed call as a program sees it.
 type ToolError struct {
 	Code    string          // the status: blocked, timed_out, …
 	Tool    json.RawMessage // {id, name, source}, or nil
@@ -73,7 +139,7 @@ type ToolError struct {
 
 func (e *ToolError) Error() string { return e.Message }
 
-// Kind is how a program ended; "" is success.
+// Kind is how a program failed.
 type Kind string
 
 const (
@@ -91,20 +157,26 @@ const (
 
 // Result of a run.
 type Result struct {
-	Value  json.RawMessage // what the body returned; "null" for undefined
-	Logs   []string
-	Calls  []CallRecord
-	Blocks []json.RawMessage // content blocks referred to in Value
+	Value  json.RawMessage   // what the body returned, "null" for undefined; nil if it did not return
+	Logs   []string          // never nil
+	Calls  []CallRecord      // the tool calls in the order they were made; never nil
+	Blocks []json.RawMessage // content blocks that Value refers to
 	Error  *Error            // nil on success
-	Took   time.Duration
+	Took   time.Duration     // of the program itself, without the queue
 }
 
 // CallRecord is one tool call that a program made.
 type CallRecord struct {
 	ID     string `json:"id"`
-	Status string `json:"status"` // "ok" or the ToolError's code
+	Status string `json:"status"` // StatusOK, the ToolError's code, StatusCancelled or StatusNotStarted
 	Ms     int64  `json:"ms"`
 }
+
+const (
+	StatusOK         = "ok"
+	StatusCancelled  = "cancelled"   // it ran when the program ended; it may have acted
+	StatusNotStarted = "not_started" // it waited for others when the program ended
+)
 
 // Error tells why a program failed, in terms of the program's own source.
 type Error struct {
@@ -114,11 +186,3 @@ type Error struct {
 	Column  int    `json:"column,omitempty"`
 	Stack   string `json:"stack,omitempty"`
 }
-
-// Run runs a program to its end, its limit, or the end of ctx. It never
-// panics on account of the program. The returned error is only for misuse
-// (Close was called); all else is in Result.Error.
-func (e *Engine) Run(ctx context.Context, p Program, h Host) (*Result, error) { panic("todo") }
-
-// Close ends all workers and waits for them.
-func (e *Engine) Close() error { panic("todo") }
