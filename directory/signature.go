@@ -1,11 +1,566 @@
 package directory
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The limits of the original (contract 5).
+const (
+	inputChars, inputProperties, inputDepth    = 300, 16, 4
+	outputChars, outputProperties, outputDepth = 800, 22, 6
+
+	maxPropertyName = 128 // characters
+	maxUnion        = 5   // types
+	maxEnum         = 8   // values
+	maxEnumChars    = 96  // characters of all values together
+
+	maxSchemaBytes = 1 << 20 // larger schemas are not read for a signature
+	maxSchemaNodes = 2000    // subschemas looked at, for schemas that refer to themselves
+	maxRefs        = 16      // references followed in a row
+)
+
+const (
+	unknown   = "unknown"
+	cutObject = "{ ... }"
+)
 
 // InputSignature renders an input schema as TypeScript-like text of at most
-// 300 characters (contract 5, facts/openclaw.md section 4); "unknown" if it
-// cannot.
-func InputSignature(schema json.RawMessage) string { panic("todo") }
+// 300 characters (contract 5), "unknown" if it cannot. Structure alone is
+// shown: names, types, enums, bounds of numbers, never descriptions. What does
+// not fit is left out from the inside and from the end.
+func InputSignature(schema json.RawMessage) string {
+	n, ok := parseSchema(schema, inputProperties, inputDepth)
+	if !ok {
+		return unknown
+	}
+	for depth := inputDepth; depth >= 0; depth-- {
+		if sig := n.text(depth, true); utf8.RuneCountInString(sig) <= inputChars {
+			return sig
+		}
+	}
+	return n.fit(inputChars)
+}
 
-// OutputSignature renders a complete, closed output schema, else ok is false.
-func OutputSignature(schema json.RawMessage) (sig string, ok bool) { panic("todo") }
+// OutputSignature renders an output schema of which nothing is left open or
+// out, in at most 800 characters; else ok is false.
+func OutputSignature(schema json.RawMessage) (sig string, ok bool) {
+	n, ok := parseSchema(schema, outputProperties, outputDepth)
+	if !ok || !n.complete {
+		return "", false
+	}
+	sig = n.text(outputDepth, false)
+	if utf8.RuneCountInString(sig) > outputChars {
+		return "", false
+	}
+	return sig, true
+}
+
+// shape is a schema brought down to what a signature can say.
+type shape struct {
+	word       string     // a type or literal, or "" for the kinds below
+	bounds     string     // comment behind a number
+	items      *shape     // an array
+	union      []*shape   // alternatives
+	properties []property // an object, if object is set
+	object     bool
+	open       bool // an object that may have other properties than these
+	complete   bool // everything the schema says is in the shape
+}
+
+type property struct {
+	name     string // as it is shown
+	required bool
+	shape    *shape
+}
+
+// text renders a shape; objects below depth are cut.
+func (n *shape) text(depth int, notes bool) string {
+	var b strings.Builder
+	n.write(&b, depth, notes)
+	return b.String()
+}
+
+func (n *shape) write(b *strings.Builder, depth int, notes bool) {
+	switch {
+	case n.items != nil:
+		b.WriteString("Array<")
+		n.items.write(b, depth-1, notes)
+		b.WriteByte('>')
+	case n.union != nil:
+		for i, u := range n.union {
+			if i > 0 {
+				b.WriteString(" | ")
+			}
+			u.write(b, depth, notes)
+		}
+	case !n.object:
+		b.WriteString(n.word)
+		if notes && n.bounds != "" {
+			b.WriteString(" /* " + n.bounds + " */")
+		}
+	case len(n.properties) == 0 && !n.open:
+		b.WriteString("{}")
+	case len(n.properties) == 0 || depth < 0:
+		b.WriteString(cutObject)
+	default:
+		b.WriteString("{ ")
+		for i, p := range n.properties {
+			if i > 0 {
+				b.WriteString("; ")
+			}
+			b.WriteString(p.key())
+			p.shape.write(b, depth-1, notes)
+		}
+		if n.open {
+			b.WriteString("; ...")
+		}
+		b.WriteString(" }")
+	}
+}
+
+func (p property) key() string {
+	if p.required {
+		return p.name + ": "
+	}
+	return p.name + "?: "
+}
+
+// fit renders as many properties of an object as max characters hold, in
+// their order, with their inner objects and notes cut.
+func (n *shape) fit(max int) string {
+	if !n.object {
+		return unknown
+	}
+	const tail = "; ... }"
+	var b strings.Builder
+	used := len("{ ") + len(tail)
+	for _, p := range n.properties {
+		part := p.key() + p.shape.text(-1, false)
+		size := utf8.RuneCountInString(part) + len("; ")
+		if used+size > max {
+			part = p.key() + unknown
+			size = utf8.RuneCountInString(part) + len("; ")
+		}
+		if used+size > max {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(part)
+		used += size
+	}
+	if b.Len() == 0 {
+		return cutObject
+	}
+	return "{ " + b.String() + tail
+}
+
+// schemaReader turns a schema into a shape. Its budget bounds the work, so
+// that a hostile schema costs no more than a large honest one.
+type schemaReader struct {
+	root          any
+	maxProperties int
+	maxDepth      int
+	nodes         int
+	refs          int
+}
+
+// parseSchema reads a schema; ok is false if nothing can be said about it.
+func parseSchema(schema json.RawMessage, maxProperties, maxDepth int) (n *shape, ok bool) {
+	if len(schema) == 0 || len(schema) > maxSchemaBytes {
+		return nil, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(schema))
+	dec.UseNumber()
+	var root any
+	if err := dec.Decode(&root); err != nil {
+		return nil, false
+	}
+	r := schemaReader{root: root, maxProperties: maxProperties, maxDepth: maxDepth}
+	n = r.read(root, 0)
+	return n, n.object || n.word != unknown
+}
+
+func unknownShape() *shape { return &shape{word: unknown} }
+
+func (r *schemaReader) read(schema any, depth int) *shape {
+	r.nodes++
+	s, _ := schema.(map[string]any)
+	if len(s) == 0 || depth > r.maxDepth || r.nodes > maxSchemaNodes {
+		return unknownShape()
+	}
+	if target, ok := r.alias(s); ok {
+		if r.refs >= maxRefs {
+			return unknownShape()
+		}
+		r.refs++
+		n := r.read(target, depth)
+		r.refs--
+		return withNull(n, isNullable(s))
+	}
+	n := r.readTypes(s, depth)
+	if hasAny(s, "allOf", "not", "if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies",
+		"contains", "$dynamicRef", "$recursiveRef") {
+		n.complete = false
+		if n.object {
+			n.open = true
+		}
+	}
+	return withNull(n, isNullable(s))
+}
+
+// alias returns the schema that s merely stands for: $ref into the same
+// document, or an allOf of one.
+func (r *schemaReader) alias(s map[string]any) (target any, ok bool) {
+	if ref, ok := s["$ref"].(string); ok {
+		return r.resolve(ref), true // nil, thus unknown, if it leads nowhere
+	}
+	if all, ok := s["allOf"].([]any); ok && len(all) == 1 && !hasAny(s, "type", "properties", "enum", "const", "anyOf", "oneOf") {
+		return all[0], true
+	}
+	return nil, false
+}
+
+// resolve follows a JSON pointer of this document, nil if there is nothing.
+func (r *schemaReader) resolve(ref string) any {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if unescaped, err := url.PathUnescape(pointer); err == nil {
+		pointer = unescaped
+	}
+	if !ok || pointer != "" && pointer[0] != '/' {
+		return nil
+	}
+	at := r.root
+	for pointer != "" {
+		var key string
+		key, pointer = pointer[1:], ""
+		if i := strings.IndexByte(key, '/'); i >= 0 {
+			key, pointer = key[:i], key[i:]
+		}
+		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			at = v[i]
+		default:
+			return nil
+		}
+	}
+	return at
+}
+
+// readTypes reads a schema that is no alias.
+func (r *schemaReader) readTypes(s map[string]any, depth int) *shape {
+	if v, ok := s["const"]; ok {
+		return literals([]any{v})
+	}
+	if values, ok := s["enum"].([]any); ok {
+		return literals(values)
+	}
+	anyOf, isAny := s["anyOf"].([]any)
+	oneOf, isOne := s["oneOf"].([]any)
+	if isAny || isOne {
+		if _, ok := s["properties"].(map[string]any); ok {
+			n := r.readObject(s, depth) // the alternatives only restrict it further
+			n.open, n.complete = true, false
+			return n
+		}
+		switch s["type"] {
+		case "string", "number", "integer", "boolean":
+			n := r.readTypes(map[string]any{"type": s["type"]}, depth)
+			n.complete = false // the alternatives only restrict it further
+			return n
+		}
+		if isAny && isOne {
+			return unknownShape()
+		}
+		return r.readUnion(append(anyOf, oneOf...), depth)
+	}
+	switch t := s["type"].(type) {
+	case string:
+		return r.readType(s, t, depth)
+	case []any:
+		var variants []*shape
+		for _, t := range t {
+			name, _ := t.(string)
+			variants = append(variants, r.readType(s, name, depth))
+		}
+		return union(variants)
+	}
+	switch {
+	case hasAny(s, "properties", "additionalProperties", "required"):
+		return r.readType(s, "object", depth)
+	case hasAny(s, "items", "prefixItems"):
+		return r.readType(s, "array", depth)
+	}
+	return unknownShape()
+}
+
+func (r *schemaReader) readUnion(variants []any, depth int) *shape {
+	if len(variants) > maxUnion+1 { // one of them may be null
+		return unknownShape()
+	}
+	var shapes []*shape
+	for _, v := range variants {
+		shapes = append(shapes, r.read(v, depth))
+	}
+	return union(shapes)
+}
+
+// union joins alternatives. One type or null is that type, whatever it is;
+// a real union says something only if each of its types is complete.
+func union(variants []*shape) *shape {
+	var types []*shape
+	null := false
+	for _, v := range variants {
+		for _, v := range v.alternatives() {
+			switch {
+			case v.word == "null":
+				null = true
+			case !slices.ContainsFunc(types, func(o *shape) bool { return o.text(outputDepth, true) == v.text(outputDepth, true) }):
+				types = append(types, v)
+			}
+		}
+	}
+	switch {
+	case len(types) == 0 && null:
+		return &shape{word: "null", complete: true}
+	case len(types) == 1:
+		return withNull(types[0], null)
+	case len(types) == 0 || len(types) > maxUnion:
+		return unknownShape()
+	}
+	for _, t := range types {
+		if !t.complete {
+			return unknownShape()
+		}
+	}
+	return withNull(&shape{union: types, complete: true}, null)
+}
+
+func (n *shape) alternatives() []*shape {
+	if n.union != nil {
+		return n.union
+	}
+	return []*shape{n}
+}
+
+func withNull(n *shape, null bool) *shape {
+	if !null || n.word == unknown || n.word == "null" {
+		return n
+	}
+	types := n.alternatives()
+	if types[len(types)-1].word == "null" {
+		return n
+	}
+	types = append(slices.Clip(types), &shape{word: "null", complete: true})
+	return &shape{union: types, complete: n.complete}
+}
+
+// isNullable: OpenAPI's keyword, or a default that is null.
+func isNullable(s map[string]any) bool {
+	if v, ok := s["default"]; ok && v == nil {
+		return true
+	}
+	return s["nullable"] == true
+}
+
+func (r *schemaReader) readType(s map[string]any, name string, depth int) *shape {
+	switch name {
+	case "string", "boolean", "null":
+		return &shape{word: name, complete: true}
+	case "number", "integer":
+		return &shape{word: "number", bounds: bounds(s, name == "integer"), complete: true}
+	case "array":
+		if _, tuple := s["items"].([]any); tuple || hasAny(s, "prefixItems") {
+			return unknownShape()
+		}
+		items := r.read(s["items"], depth+1)
+		return &shape{items: items, complete: items.complete}
+	case "object":
+		return r.readObject(s, depth)
+	}
+	return unknownShape()
+}
+
+func (r *schemaReader) readObject(s map[string]any, depth int) *shape {
+	n := &shape{object: true, complete: true}
+	declared, isMap := s["properties"].(map[string]any)
+	closed := s["additionalProperties"] == false || s["unevaluatedProperties"] == false
+	if _, given := s["additionalProperties"]; isMap && len(declared) == 0 && !given {
+		n.complete = false // says "no parameters", and means it most of the time
+	} else {
+		n.open = !closed
+	}
+	if hasAny(s, "patternProperties") {
+		n.open = true
+	}
+
+	var required []string
+	if list, ok := s["required"].([]any); ok {
+		for _, v := range list[:min(len(list), maxSchemaNodes)] {
+			if name, ok := v.(string); ok {
+				required = append(required, name)
+			}
+		}
+	}
+	slices.Sort(required)
+	required = slices.Compact(required)
+	var optional []string
+	for name := range declared {
+		if _, isRequired := slices.BinarySearch(required, name); !isRequired {
+			optional = append(optional, name)
+		}
+	}
+	slices.Sort(optional)
+
+	for i, name := range append(required, optional...) {
+		if len(n.properties) == r.maxProperties || utf8.RuneCountInString(name) > maxPropertyName {
+			n.open = true
+			continue
+		}
+		p := property{name: propertyName(name), required: i < len(required), shape: r.read(declared[name], depth+1)}
+		n.properties = append(n.properties, p)
+		n.complete = n.complete && p.shape.complete
+	}
+	n.complete = n.complete && !n.open
+	return n
+}
+
+// literals renders the values of an enum or const.
+func literals(values []any) *shape {
+	if len(values) == 0 || len(values) > maxEnum {
+		return unknownShape()
+	}
+	var words []string
+	null, chars := false, 0
+	for _, v := range values {
+		word := ""
+		switch v := v.(type) {
+		case nil:
+			null = true
+			continue
+		case bool:
+			word = strconv.FormatBool(v)
+		case json.Number:
+			word = v.String()
+		case string:
+			word = quote(v)
+		default:
+			return unknownShape()
+		}
+		if chars += utf8.RuneCountInString(word); chars > maxEnumChars {
+			return unknownShape()
+		}
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 0 {
+		return &shape{word: "null", complete: true}
+	}
+	return withNull(&shape{word: strings.Join(words, " | "), complete: true}, null)
+}
+
+// bounds describes what numbers are allowed, "" if all.
+func bounds(s map[string]any, integer bool) string {
+	var parts []string
+	if integer {
+		parts = append(parts, "integer")
+	}
+	for _, side := range []struct{ sign, inclusive, exclusive string }{
+		{">", "minimum", "exclusiveMinimum"}, {"<", "maximum", "exclusiveMaximum"},
+	} {
+		limit, isLimit := bound(s[side.inclusive])
+		strict, isStrict := bound(s[side.exclusive])
+		switch {
+		case isStrict:
+			parts = append(parts, side.sign+" "+strict)
+		case isLimit && s[side.exclusive] == true: // draft-04
+			parts = append(parts, side.sign+" "+limit)
+		case isLimit:
+			parts = append(parts, side.sign+"= "+limit)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// bound reads a limit of a number. One that every integer of JavaScript
+// obeys is written by generators, not meant by people.
+func bound(v any) (string, bool) {
+	n, ok := v.(json.Number)
+	if !ok || len(n) > 24 {
+		return "", false
+	}
+	f, err := n.Float64()
+	if err != nil || math.Abs(f) >= 1<<53-1 {
+		return "", false
+	}
+	return n.String(), true
+}
+
+func hasAny(s map[string]any, keys ...string) bool {
+	for _, k := range keys {
+		if _, ok := s[k]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func propertyName(s string) string {
+	for i, c := range []byte(s) {
+		letter := c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return quote(s)
+		}
+	}
+	if s == "" {
+		return `""`
+	}
+	return s
+}
+
+// quote writes a JSON string in which everything that a reader cannot see is
+// escaped: the value stays exact, and nothing hides in it.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == ' ' || r == shown(r) && unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16Pair(r)
+			b.WriteString(`\u` + hex4(hi) + `\u` + hex4(lo))
+		default:
+			b.WriteString(`\u` + hex4(r))
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func hex4(r rune) string { return strconv.FormatInt(int64(r)|0x10000, 16)[1:] }
+
+func utf16Pair(r rune) (hi, lo rune) {
+	r -= 0x10000
+	return 0xd800 + r>>10, 0xdc00 + r&0x3ff
+}
