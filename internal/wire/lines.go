@@ -60,8 +60,9 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		framed := false
 		if err == nil && l.headers && isFrameHeader(text) {
-			framed = true
 			text, err = l.frame(text)
+			var bad *badFrame
+			framed = !errors.As(err, &bad)
 			if text = trim(text); len(text) == 0 && err == nil {
 				continue
 			}
