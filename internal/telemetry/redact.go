@@ -1,0 +1,180 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	redacted = "[redacted]"
+	// minSecret is the shortest value that is redacted: shorter ones occur in
+	// ordinary words.
+	minSecret = 4
+)
+
+// Redactor replaces secret values, wherever they stand in a text, by
+// "[redacted]": by their value, not by the name of a key. The zero value
+// redacts nothing; a nil *Redactor too. It is safe for concurrent use.
+type Redactor struct {
+	replacer atomic.Pointer[strings.Replacer]
+
+	// mu guards the following
+	mu     sync.Mutex
+	values map[string]bool
+}
+
+// Add registers values as they are, and as they look in URLs and in JSON. A
+// value that is a scheme and a credential ("Bearer abc") counts as a whole and
+// as the credential alone. Values of less than 4 bytes are not redacted.
+func (r *Redactor) Add(values ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.values == nil {
+		r.values = make(map[string]bool)
+	}
+	for _, v := range values {
+		v = strings.TrimSpace(v)
+		r.addLocked(v)
+		if scheme, credential, ok := strings.Cut(v, " "); ok && !strings.Contains(credential, " ") {
+			switch strings.ToLower(scheme) {
+			case "bearer", "basic", "token", "digest":
+				r.addLocked(credential)
+			}
+		}
+	}
+	// At one place the longest value wins: it may contain another.
+	sorted := make([]string, 0, len(r.values))
+	for v := range r.values {
+		sorted = append(sorted, v)
+	}
+	slices.SortFunc(sorted, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	pairs := make([]string, 0, 2*len(sorted))
+	for _, v := range sorted {
+		pairs = append(pairs, v, redacted)
+	}
+	r.replacer.Store(strings.NewReplacer(pairs...))
+}
+
+func (r *Redactor) addLocked(v string) {
+	if len(v) < minSecret {
+		return
+	}
+	quoted, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`), strings.Trim(fmt.Sprintf("%q", v), `"`)} {
+		if len(form) >= minSecret {
+			r.values[form] = true
+		}
+	}
+}
+
+// String returns s with all registered values replaced.
+func (r *Redactor) String(s string) string {
+	if r == nil {
+		return s
+	}
+	if replacer := r.replacer.Load(); replacer != nil {
+		return replacer.Replace(s)
+	}
+	return s
+}
+
+// Handler returns a handler that redacts messages and attributes, those of
+// errors and of nested groups too, before next sees them.
+func (r *Redactor) Handler(next slog.Handler) slog.Handler { return &handler{r, next} }
+
+type handler struct {
+	redactor *Redactor
+	next     slog.Handler
+}
+
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+func (h *handler) Handle(ctx context.Context, rec slog.Record) error {
+	clean := slog.NewRecord(rec.Time, rec.Level, h.redactor.String(rec.Message), rec.PC)
+	rec.Attrs(func(a slog.Attr) bool {
+		clean.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.next.Handle(ctx, clean)
+}
+
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &handler{h.redactor, h.next.WithAttrs(h.attrs(attrs))}
+}
+
+func (h *handler) WithGroup(name string) slog.Handler {
+	return &handler{h.redactor, h.next.WithGroup(name)}
+}
+
+func (h *handler) attrs(attrs []slog.Attr) []slog.Attr {
+	clean := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		clean[i] = h.attr(a)
+	}
+	return clean
+}
+
+func (h *handler) attr(a slog.Attr) slog.Attr {
+	a.Key = h.redactor.String(a.Key)
+	a.Value = a.Value.Resolve()
+	switch a.Value.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(h.redactor.String(a.Value.String()))
+	case slog.KindGroup:
+		a.Value = slog.GroupValue(h.attrs(a.Value.Group())...)
+	case slog.KindAny:
+		a.Value = h.any(a.Value)
+	}
+	return a
+}
+
+// any redacts a value of which only the text is known; one whose text holds
+// no secret is passed on as it is.
+func (h *handler) any(v slog.Value) slog.Value {
+	var texts []string
+	switch x := v.Any().(type) {
+	case nil:
+		return v
+	case error:
+		texts = []string{x.Error()}
+	case fmt.Stringer:
+		texts = []string{x.String()}
+	case encoding.TextMarshaler:
+		text, err := x.MarshalText()
+		if err != nil {
+			return v
+		}
+		texts = []string{string(text)}
+	case []byte:
+		texts = []string{string(x)}
+	default:
+		// The text handler prints what fmt prints, the JSON handler what
+		// encoding/json does.
+		texts = []string{fmt.Sprintf("%+v", x)}
+		if b, err := json.Marshal(x); err == nil {
+			texts = append(texts, string(b))
+		}
+	}
+	for _, text := range texts {
+		if clean := h.redactor.String(text); clean != text {
+			return slog.StringValue(clean)
+		}
+	}
+	return v
+}
