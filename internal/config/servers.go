@@ -1,0 +1,297 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/secret"
+	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
+)
+
+// entry is one server of mcpServers while it is read.
+type entry struct {
+	at     string // mcpServers.<name>
+	line   int
+	config upstreams.Config
+	faults []string       // why it alone cannot work
+	lines  map[string]int // of env and header values
+
+	// Other programs' keys.
+	kind, httpURL, serverURL, envFile string
+	disabled                          *bool
+	include, exclude                  []string
+	timeout                           int
+	ignored                           []string
+}
+
+func readServers(c *Config) field {
+	return func(d *decoder, n *yaml.Node, at string) {
+		if isNull(n) { // every server is commented out
+			return
+		}
+		if !d.is(n, at, yaml.MappingNode, "a mapping of server names") {
+			return
+		}
+		folded := map[string]string{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name, value := n.Content[i], n.Content[i+1]
+			if strings.TrimSpace(name.Value) == "" {
+				d.problem(name.Line, at+": a server has no name")
+				continue
+			}
+			for _, form := range []string{name.Value, upstreams.SafeName(name.Value)} {
+				if other, ok := folded[strings.ToLower(form)]; ok && other != name.Value {
+					d.problem(name.Line, fmt.Sprintf("%s: the names %q and %q differ only by case or become one name in tool ids; rename one", at, other, name.Value))
+					break
+				}
+				folded[strings.ToLower(form)] = name.Value
+			}
+			c.Servers = append(c.Servers, d.readServer(name.Value, join(at, name.Value), value))
+		}
+	}
+}
+
+func (d *decoder) readServer(name, at string, n *yaml.Node) upstreams.Config {
+	e := &entry{at: at, line: n.Line, config: upstreams.Config{Name: name}, lines: map[string]int{}}
+	d.server = e
+	defer func() { d.server = nil }()
+
+	c := &e.config
+	before := len(d.problems)
+	known := fields{
+		"command":                   d.readCommand(c),
+		"args":                      writtenList(&c.Args),
+		"env":                       writtenMap(&c.Env, e.lines),
+		"inheritEnv":                texts(&c.InheritEnv),
+		"cwd":                       filePath(&c.Cwd),
+		"url":                       text(&c.URL),
+		"transport":                 text(&c.Transport),
+		"headers":                   writtenMap(&c.Headers, e.lines),
+		"enabled":                   optional(&c.Enabled),
+		"description":               text(&c.Description),
+		"trust":                     readTrust(&c.Trust),
+		"catalogMode":               word(&c.CatalogMode, "search", "direct-only"),
+		"tools":                     readTools(&c.Tools),
+		"toolFilter":                readFilter(&c.ToolFilter),
+		"validateArguments":         word(&c.ValidateArguments, "error", "warn", "off"),
+		"supportsParallelToolCalls": boolean(&c.SupportsParallelToolCalls),
+		"maxConcurrentCalls":        number(&c.MaxConcurrentCalls),
+		"maxResultBytes":            number(&c.MaxResultBytes),
+		"startTimeoutMs":            number(&c.StartTimeoutMs),
+		"callTimeoutMs":             readCallTimeout(&c.CallTimeoutMs),
+	}
+	e.addForeign(known)
+	d.object(n, at, known)
+	if len(d.problems) == before {
+		d.translate(e)
+		d.checkServer(e)
+	}
+	if len(e.faults) > 0 {
+		c.Broken = errors.New(strings.Join(e.faults, "; "))
+	}
+	return *c
+}
+
+// readCommand reads the program of a stdio server: a bare name is looked up in
+// PATH, a relative path is relative to the file.
+func (d *decoder) readCommand(c *upstreams.Config) field {
+	return func(d *decoder, n *yaml.Node, at string) {
+		if n.Kind == yaml.SequenceNode {
+			d.problem(n.Line, at+" must be a text: write the program here and the rest of the list under args")
+			return
+		}
+		s, _, ok := d.text(n, at, "a text")
+		if !ok {
+			return
+		}
+		s = d.tilde(s)
+		hasDir := strings.ContainsRune(s, '/') || runtime.GOOS == "windows" && strings.ContainsRune(s, '\\')
+		if hasDir && !filepath.IsAbs(s) {
+			s = filepath.Join(d.dir, s)
+		}
+		c.Command = s
+	}
+}
+
+func optional(dst **bool) field {
+	return func(d *decoder, n *yaml.Node, at string) {
+		if v, ok := d.boolean(n, at); ok {
+			*dst = &v
+		}
+	}
+}
+
+func readCallTimeout(dst **int) field {
+	return func(d *decoder, n *yaml.Node, at string) {
+		if v, ok := d.number(n, at, 0); ok {
+			*dst = &v
+		}
+	}
+}
+
+func readTrust(dst *upstreams.Trust) field {
+	return func(d *decoder, n *yaml.Node, at string) {
+		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" {
+			// Gemini's "trust" skips confirmations, which is not ours to decide.
+			d.problem(n.Line, at+" is no switch here: write none, schema or full (how far the server's own words are believed), or remove it")
+			return
+		}
+		word(dst, string(upstreams.TrustNone), string(upstreams.TrustSchema), string(upstreams.TrustFull))(d, n, at)
+	}
+}
+
+func readTools(dst *map[string]upstreams.ToolConfig) field {
+	return func(d *decoder, n *yaml.Node, at string) {
+		if !d.is(n, at, yaml.MappingNode, "a mapping of tool names") {
+			return
+		}
+		*dst = map[string]upstreams.ToolConfig{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			var t upstreams.ToolConfig
+			name := n.Content[i].Value
+			d.object(n.Content[i+1], join(at, name), fields{"catalogMode": word(&t.CatalogMode, "search", "direct-only")})
+			(*dst)[name] = t
+		}
+	}
+}
+
+func readFilter(f *upstreams.ToolFilter) field {
+	return func(d *decoder, n *yaml.Node, at string) {
+		d.object(n, at, fields{"include": patternList(&f.Include), "exclude": patternList(&f.Exclude)})
+	}
+}
+
+// checkServer checks what concerns several keys, and notes the secrets.
+func (d *decoder) checkServer(e *entry) {
+	c := &e.config
+	stdio, remote := c.Command != "", c.URL != ""
+	switch {
+	case len(e.faults) > 0:
+		// A key may be empty because of its missing variable.
+	case stdio && remote:
+		d.problem(e.line, e.at+" has both command and url: a server is started or reached over HTTP, not both")
+	case !stdio && !remote:
+		d.problem(e.line, e.at+" has neither command nor url: write one of them")
+	case stdio && c.Transport != "" || stdio && len(c.Headers) > 0:
+		d.problem(e.line, e.at+": transport and headers belong to a server with a url, this one has a command")
+	case remote && (len(c.Args) > 0 || len(c.Env) > 0 || c.Cwd != "" || len(c.InheritEnv) > 0):
+		d.problem(e.line, e.at+": args, env, inheritEnv and cwd belong to a server with a command, this one has a url")
+	}
+	for name := range c.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			d.problem(e.lines[name], fmt.Sprintf("%s.env: %q cannot be the name of a variable", e.at, name))
+		}
+	}
+	if len(e.faults) == 0 {
+		d.checkHeaders(e)
+		if remote {
+			d.checkURL(e)
+		}
+		if why := d.startsUs(c); why != "" {
+			d.value(e.line, e.at+": "+why+": a toolsearch-mcp among its own servers would start itself for ever; remove the entry")
+		}
+	}
+	d.noteSecrets(c)
+}
+
+func (d *decoder) checkHeaders(e *entry) {
+	for name, v := range e.config.Headers {
+		value := v.Reveal()
+		switch {
+		case !validHeaderName(name):
+			d.problem(e.lines[name], fmt.Sprintf("%s.headers: %q cannot be the name of a header", e.at, name))
+		case strings.ContainsAny(value, "\r\n\x00"):
+			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s holds a line break", e.at, name))
+		case http.CanonicalHeaderKey(name) == "Authorization" && emptyCredentials(value):
+			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s has no credentials after the scheme; write the token or ${NAME}", e.at, name))
+		case strings.EqualFold(name, strings.ReplaceAll(EnvDepth, "_", "-")):
+			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s is ours, to see whether we call ourselves; remove it", e.at, name))
+		}
+	}
+}
+
+func validHeaderName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+	})
+}
+
+// emptyCredentials reports an Authorization value such as "", "Bearer" or
+// "Bearer ", which is what a lost token leaves behind.
+func emptyCredentials(value string) bool {
+	words := strings.Fields(value)
+	return len(words) == 0 || len(words) == 1 && (strings.EqualFold(words[0], "Bearer") || strings.EqualFold(words[0], "Basic") || strings.EqualFold(words[0], "Token"))
+}
+
+func (d *decoder) checkURL(e *entry) {
+	u, err := url.Parse(e.config.URL.Reveal())
+	switch {
+	case err != nil: // its text would hold the URL
+		d.value(e.line, e.at+".url cannot be read as an address such as https://host/mcp")
+	case u.Scheme != "http" && u.Scheme != "https":
+		d.value(e.line, fmt.Sprintf("%s.url must begin with http:// or https://, not %q", e.at, u.Scheme+":"))
+	case u.Host == "":
+		d.value(e.line, e.at+".url names no host")
+	}
+}
+
+// noteSecrets collects what must not be shown: every env and header value,
+// what a URL carries besides its place, and the values of options.
+func (d *decoder) noteSecrets(c *upstreams.Config) {
+	for name, v := range c.Env {
+		if !plainVariables[name] {
+			d.secret(v.Reveal())
+		}
+	}
+	for _, v := range c.Headers {
+		d.secret(v.Reveal())
+		if _, credentials, ok := strings.Cut(v.Reveal(), " "); ok {
+			d.secret(strings.TrimSpace(credentials))
+		}
+	}
+	if u, err := url.Parse(c.URL.Reveal()); err == nil {
+		for _, values := range u.Query() {
+			d.secret(values...)
+		}
+		for part := range strings.SplitSeq(u.RawQuery, "&") {
+			_, v, _ := strings.Cut(part, "=")
+			d.secret(v)
+		}
+		if pw, ok := u.User.Password(); ok {
+			d.secret(pw)
+		}
+		d.secret(u.User.Username())
+	}
+	d.secret(optionValues(c.Args)...)
+}
+
+// optionValues are the values in "--key=value" and "--key value", unless they
+// look like a path or a package, which messages need.
+func optionValues(args []secret.String) []string {
+	var out []string
+	for i, a := range args {
+		arg := a.Reveal()
+		if _, v, ok := strings.Cut(arg, "="); ok {
+			out = append(out, v)
+		} else if i > 0 && strings.HasPrefix(args[i-1].Reveal(), "-") && !strings.Contains(args[i-1].Reveal(), "=") &&
+			!slices.Contains([]string{"-", "/", ".", "~", "@"}, first(arg)) {
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+func first(s string) string {
+	if s == "" {
+		return ""
+	}
+	return s[:1]
+}
