@@ -32,7 +32,7 @@ type Config struct {
 	Telemetry  Telemetry
 
 	Warnings []string // "file:line: …", for the log and for check
-	Secrets  []string // values that must not be shown, for a secret.Redactor
+	Secrets  []string // values that must not be shown, for a telemetry.Redactor
 }
 
 // Telemetry is the telemetry section.

@@ -29,9 +29,8 @@ func (d *decoder) file(c *Config, root *yaml.Node) {
 			read(d, n, at)
 		}
 	}
-	zeros := map[string]bool{}
 	servers := once("mcpServers", readServers(c))
-	toolSearch := once("toolSearch", readToolSearch(&c.ToolSearch, zeros))
+	toolSearch := once("toolSearch", readToolSearch(&c.ToolSearch))
 	bridge := &c.CodeBridge
 	d.object(root, "", fields{
 		"toolSearch": toolSearch,
@@ -42,8 +41,8 @@ func (d *decoder) file(c *Config, root *yaml.Node) {
 			d.object(n, at, fields{
 				"workers":        number(&bridge.Workers),
 				"queueMs":        number(&bridge.QueueMs),
-				"maxOutputBytes": clamped(&bridge.MaxOutputBytes, 1<<10, 1<<20),
-				"memoryBytes":    clamped(&bridge.MemoryBytes, 16<<20, 512<<20),
+				"maxOutputBytes": limit(&bridge.MaxOutputBytes),
+				"memoryBytes":    limit(&bridge.MemoryBytes),
 			})
 		},
 		"mcpServers": servers,
@@ -56,39 +55,37 @@ func (d *decoder) file(c *Config, root *yaml.Node) {
 	if _, ok := given["mcpServers"]; !ok || len(c.Servers) == 0 {
 		d.warn(0, `"mcpServers" names no server: there is nothing to search`)
 	}
-	d.clampToolSearch(&c.ToolSearch, zeros)
-	bridge.TimeoutMs = c.ToolSearch.CodeTimeoutMs
+	d.clamp(c)
 }
 
-// clamped reads a number and moves it inside its limits with a warning.
-func clamped(dst *int, low, high int) field {
+// limit reads a number for which 0 in the packages' settings means the
+// default, while 0 in the file is too low: it becomes belowAll.
+func limit(dst *int) field {
 	return func(d *decoder, n *yaml.Node, at string) {
-		v, ok := d.number(n, at, 0)
-		if !ok {
-			return
-		}
-		*dst = min(max(v, low), high)
-		if *dst != v {
-			d.warn(n.Line, fmt.Sprintf("%s: %d is outside %d to %d, using %d", at, v, low, high, *dst))
+		if v, ok := d.number(n, at, 0); ok {
+			*dst = v
+			if v == 0 {
+				*dst = belowAll
+			}
 		}
 	}
 }
 
-// readToolSearch reads true, false or a mapping. A number given as 0 is noted
-// in zeros, because 0 in Settings means the default.
-func readToolSearch(s *aggregator.Settings, zeros map[string]bool) field {
-	setting := func(dst *int) field {
-		return func(d *decoder, n *yaml.Node, at string) {
-			v, ok := d.number(n, at, 0)
-			if !ok {
-				return
-			}
-			if *dst = v; v == 0 {
-				*dst = -1
-				zeros[at] = true
-			}
-		}
+const belowAll = -1
+
+// clamp moves numbers inside their limits, with a warning for each.
+func (d *decoder) clamp(c *Config) {
+	var moved, more []string
+	c.ToolSearch, moved = c.ToolSearch.Clamp()
+	c.CodeBridge.TimeoutMs = c.ToolSearch.CodeTimeoutMs
+	c.CodeBridge, more = c.CodeBridge.Clamp()
+	for _, w := range append(moved, more...) {
+		d.warn(0, strings.Replace(w, fmt.Sprintf(": %d is outside", belowAll), ": 0 is outside", 1))
 	}
+}
+
+// readToolSearch reads true, false or a mapping.
+func readToolSearch(s *aggregator.Settings) field {
 	return func(d *decoder, n *yaml.Node, at string) {
 		if n.Kind == yaml.ScalarNode {
 			if isNull(n) || n.ShortTag() != "!!bool" {
@@ -102,14 +99,14 @@ func readToolSearch(s *aggregator.Settings, zeros map[string]bool) field {
 		}
 		d.object(n, at, fields{
 			"mode":               word(&s.Mode, modes...),
-			"codeTimeoutMs":      setting(&s.CodeTimeoutMs),
-			"searchDefaultLimit": setting(&s.SearchDefaultLimit),
-			"maxSearchLimit":     setting(&s.MaxSearchLimit),
-			"maxNameLength":      setting(&s.MaxNameLength),
-			"maxAnswerChars":     setting(&s.MaxAnswerChars),
+			"codeTimeoutMs":      limit(&s.CodeTimeoutMs),
+			"searchDefaultLimit": limit(&s.SearchDefaultLimit),
+			"maxSearchLimit":     limit(&s.MaxSearchLimit),
+			"maxNameLength":      limit(&s.MaxNameLength),
+			"maxAnswerChars":     limit(&s.MaxAnswerChars),
 			"directory": func(d *decoder, n *yaml.Node, at string) {
 				d.object(n, at, fields{
-					"maxChars": setting(&s.Directory.MaxChars),
+					"maxChars": limit(&s.Directory.MaxChars),
 					"pinned": func(d *decoder, n *yaml.Node, at string) {
 						patternList(&s.Directory.Pinned)(d, n, at)
 						if len(s.Directory.Pinned) > aggregator.MaxPinned {
@@ -120,17 +117,6 @@ func readToolSearch(s *aggregator.Settings, zeros map[string]bool) field {
 				})
 			},
 		})
-	}
-}
-
-func (d *decoder) clampToolSearch(s *aggregator.Settings, zeros map[string]bool) {
-	clamped, warnings := s.Clamp()
-	*s = clamped
-	for _, w := range warnings {
-		for at := range zeros {
-			w = strings.Replace(w, strings.TrimPrefix(at, "tools.")+": -1 is", strings.TrimPrefix(at, "tools.")+": 0 is", 1)
-		}
-		d.warn(0, w)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -94,9 +95,6 @@ func (d *decoder) readServer(name, at string, n *yaml.Node) upstreams.Config {
 		d.translate(e)
 		d.checkServer(e)
 	}
-	if len(e.faults) > 0 {
-		c.Broken = errors.New(strings.Join(e.faults, "; "))
-	}
 	return *c
 }
 
@@ -172,32 +170,25 @@ func readFilter(f *upstreams.ToolFilter) field {
 // checkServer checks what concerns several keys, and notes the secrets.
 func (d *decoder) checkServer(e *entry) {
 	c := &e.config
-	stdio, remote := c.Command != "", c.URL != ""
-	switch {
-	case len(e.faults) > 0:
-		// A key may be empty because of its missing variable.
-	case stdio && remote:
-		d.problem(e.line, e.at+" has both command and url: a server is started or reached over HTTP, not both")
-	case !stdio && !remote:
-		d.problem(e.line, e.at+" has neither command nor url: write one of them")
-	case stdio && c.Transport != "" || stdio && len(c.Headers) > 0:
-		d.problem(e.line, e.at+": transport and headers belong to a server with a url, this one has a command")
-	case remote && (len(c.Args) > 0 || len(c.Env) > 0 || c.Cwd != "" || len(c.InheritEnv) > 0):
-		d.problem(e.line, e.at+": args, env, inheritEnv and cwd belong to a server with a command, this one has a url")
-	}
 	for name := range c.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			d.problem(e.lines[name], fmt.Sprintf("%s.env: %q cannot be the name of a variable", e.at, name))
 		}
 	}
-	if len(e.faults) == 0 {
+	if len(e.faults) == 0 { // else a key may be empty because of its missing variable
 		d.checkHeaders(e)
-		if remote {
+		if c.URL != "" {
 			d.checkURL(e)
 		}
 		if why := d.startsUs(c); why != "" {
 			d.value(e.line, e.at+": "+why+": a toolsearch-mcp among its own servers would start itself for ever; remove the entry")
 		}
+	}
+	if len(e.faults) > 0 {
+		c.Broken = errors.New(strings.Join(e.faults, "; "))
+	}
+	if err := c.Validate(); err != nil {
+		d.problem(e.line, err.Error())
 	}
 	d.noteSecrets(c)
 }
@@ -243,6 +234,17 @@ func (d *decoder) checkURL(e *entry) {
 	}
 }
 
+// plainWords are values that no credential has and every second log line holds.
+var plainWords = regexp.MustCompile(`(?i)^(\d+|true|false|none|null|yes|no|on|off|debug|info|warn|warning|error|production|development|test|stdio|http|https)$`)
+
+func (d *decoder) secret(values ...string) {
+	for _, v := range values {
+		if v != "" && !plainWords.MatchString(v) {
+			d.secrets[v] = true
+		}
+	}
+}
+
 // noteSecrets collects what must not be shown: every env and header value,
 // what a URL carries besides its place, and the values of options.
 func (d *decoder) noteSecrets(c *upstreams.Config) {
@@ -253,9 +255,6 @@ func (d *decoder) noteSecrets(c *upstreams.Config) {
 	}
 	for _, v := range c.Headers {
 		d.secret(v.Reveal())
-		if _, credentials, ok := strings.Cut(v.Reveal(), " "); ok {
-			d.secret(strings.TrimSpace(credentials))
-		}
 	}
 	if u, err := url.Parse(c.URL.Reveal()); err == nil {
 		for _, values := range u.Query() {

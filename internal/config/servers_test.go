@@ -252,7 +252,7 @@ mcpServers:
     headers: {X-Team: s3cr3t-TWO, Authorization: Bearer s3cr3t-SEVEN}
   c: {url: "https://h/${EIGHT}", headers: {A: "${MISSING}"}}
 `, map[string]string{"SIX": "s3cr3t-SIX", "EIGHT": "s3cr3t-EIGHT", "HOME": "/home/me"})
-	for _, want := range []string{"s3cr3t-ONE", "s3cr3t-TWO", "s3cr3t-THREE", "s3cr3t-FOUR", "s3cr3t-FIVE", "s3cr3t-SIX", "s3cr3t-SEVEN", "s3cr3t-EIGHT", "s3cr3t-NINE", "s3cr3t/TEN", "s3cr3t%2FTEN"} {
+	for _, want := range []string{"s3cr3t-ONE", "s3cr3t-TWO", "s3cr3t-THREE", "s3cr3t-FOUR", "s3cr3t-FIVE", "s3cr3t-SIX", "Bearer s3cr3t-SEVEN", "s3cr3t-EIGHT", "s3cr3t-NINE", "s3cr3t/TEN", "s3cr3t%2FTEN"} {
 		if !slices.Contains(c.Secrets, want) {
 			t.Errorf("Secrets = %q, want %q among them", c.Secrets, want)
 		}

@@ -87,11 +87,3 @@ func (d *decoder) lookupVariable(name string, closed bool) (value, problem, brok
 	}
 	return "", "", fmt.Sprintf("the variable ${%s} is not set or empty: set %[1]s in the environment, or write ${%[1]s:-default}", m[1])
 }
-
-func (d *decoder) secret(values ...string) {
-	for _, v := range values {
-		if v != "" {
-			d.secrets[v] = true
-		}
-	}
-}
