@@ -1,0 +1,472 @@
+package aggregator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
+	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
+)
+
+// listTools answers tools/list. It never announces a change: a client that
+// lists again at each announcement would do so for ever.
+func (s *Server) listTools(ctx context.Context, r *request) (json.RawMessage, error) {
+	if err := noCursor(r.params); err != nil {
+		return nil, err
+	}
+	c := r.session
+	if c.face().mode == ModeOff {
+		s.awaitKnown(ctx)
+	}
+	tools := s.toolsFor(c)
+	c.mu.Lock()
+	c.listed = tools
+	if c.offered == nil {
+		c.offered = make(map[string]bool)
+	}
+	for _, t := range controls {
+		if t.listedIn(c.mode) {
+			c.offered[t.name] = true
+		}
+	}
+	c.mu.Unlock()
+	s.recordSession(c, tools)
+	return tools, nil
+}
+
+// noCursor refuses a cursor: our lists have one page, so we gave none out.
+func noCursor(params json.RawMessage) error {
+	if rawjson.IsNull(params) {
+		return nil
+	}
+	o, err := rawjson.Parse(params)
+	if err != nil {
+		return invalidParams("params: %v", err)
+	}
+	if cursor, ok := o.Text("cursor"); ok && cursor != "" {
+		return invalidParams("unknown cursor; the list has one page")
+	}
+	return nil
+}
+
+// awaitKnown waits in off mode for the servers that have no cache, so that the
+// first list is whole, at most listTime.
+func (s *Server) awaitKnown(ctx context.Context) {
+	pending := func() bool {
+		for _, st := range s.servers.Status() {
+			if st.State == upstreams.Idle || st.State == upstreams.Starting {
+				return true
+			}
+		}
+		return false
+	}
+	deadline := time.NewTimer(listTime)
+	defer deadline.Stop()
+	for {
+		changed := s.changes()
+		if !pending() {
+			return
+		}
+		s.Start() // a list may be a client's first request
+		select {
+		case <-changed:
+		case <-s.servers.Settled():
+			return
+		case <-deadline.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// toolsFor returns the tools/list result of a session now: the control tools,
+// then those of servers, each group sorted by name.
+func (s *Server) toolsFor(c *session) json.RawMessage {
+	k := c.face()
+	return listResult(append(slices.Clone(s.faceFor(k).definitions), published(s.listedTools(k))...))
+}
+
+// listedTools returns the tools of servers that a face lists, sorted by full name.
+func (s *Server) listedTools(k faceKey) []*upstreams.Tool {
+	v := s.dir.View(k.profile)
+	tools := slices.Clone(v.Direct())
+	switch k.mode {
+	case ModeOff:
+		tools = append(tools, v.Tools()...)
+	case ModeDirectory:
+		s.mu.Lock()
+		pinned := s.settings.Directory.Pinned
+		s.mu.Unlock()
+		n := 0
+		for _, t := range v.Tools() {
+			if n < MaxPinned && isPinned(pinned, t) {
+				tools = append(tools, t)
+				n++
+			}
+		}
+	}
+	slices.SortFunc(tools, func(a, b *upstreams.Tool) int { return strings.Compare(a.FullName, b.FullName) })
+	return tools
+}
+
+// isListed tells whether a face lists a tool of a server.
+func (s *Server) isListed(k faceKey, t *upstreams.Tool) bool {
+	if t.DirectOnly || k.mode == ModeOff {
+		return true
+	}
+	return k.mode == ModeDirectory && slices.ContainsFunc(s.listedTools(k), func(l *upstreams.Tool) bool { return l.ID == t.ID })
+}
+
+func isPinned(patterns []string, t *upstreams.Tool) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		p = strings.TrimSpace(p)
+		return p == t.FullName || matches(p, t.ID)
+	})
+}
+
+// matches is the pattern rule of contract 7: "*" is any run of characters.
+func matches(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	first, last := parts[0], parts[len(parts)-1]
+	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
+		return false
+	}
+	s = s[len(first) : len(s)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, rest, ok := strings.Cut(s, part)
+		if !ok {
+			return false
+		}
+		s = rest
+	}
+	return true
+}
+
+func published(tools []*upstreams.Tool) []json.RawMessage {
+	defs := make([]json.RawMessage, 0, len(tools))
+	for _, t := range tools {
+		defs = append(defs, publish(t))
+	}
+	return defs
+}
+
+// publish returns a tool's definition as a client sees it: the upstream's own
+// bytes under our name, but for what costs some clients the whole list.
+// Calls are checked against the original, never against this copy.
+func publish(t *upstreams.Tool) json.RawMessage {
+	o, err := rawjson.Parse(t.Raw)
+	if err != nil {
+		o = nil // a tool is an object with a name; upstreams kept it
+	}
+	o = o.With("name", quote(t.FullName)).With("inputSchema", publishedSchema(o.Get("inputSchema")))
+	if out := o.Get("outputSchema"); out != nil && !soundOutput(out) {
+		o = o.Without("outputSchema")
+	}
+	return o.Bytes()
+}
+
+// publishedSchema makes an input schema one that clients take.
+func publishedSchema(schema json.RawMessage) json.RawMessage {
+	o, err := rawjson.Parse(schema)
+	if err != nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`) // absent, true, or no schema at all
+	}
+	changed := false
+	if merged, ok := mergeCombinators(o); ok {
+		o, changed = merged, true
+	}
+	switch kind, _ := o.Text("type"); {
+	case !o.Has("type"):
+		o, changed = append(rawjson.Object{{Name: "type", Value: json.RawMessage(`"object"`)}}, o...), true
+	case kind != "object":
+		o, changed = o.With("type", json.RawMessage(`"object"`)), true
+	case rawjson.IsNull(o.Get("properties")):
+		o, changed = o.With("properties", json.RawMessage(`{}`)), true
+	}
+	for _, name := range []string{"properties", "required"} {
+		if o.Has(name) && rawjson.IsNull(o.Get(name)) {
+			o, changed = o.Without(name), true
+		}
+	}
+	if walked, ok := withoutTrue(o.Bytes()); ok {
+		return walked
+	}
+	if changed {
+		return o.Bytes()
+	}
+	return schema
+}
+
+// withoutTrue replaces subschemas that are the boolean true by {}, which means
+// the same, and reports whether there were any. additionalProperties and its
+// like stay: there every client knows booleans.
+func withoutTrue(schema json.RawMessage) (json.RawMessage, bool) {
+	o, err := rawjson.Parse(schema)
+	if err != nil {
+		return schema, false
+	}
+	changed := false
+	for i, m := range o {
+		var v json.RawMessage
+		var ok bool
+		switch m.Name {
+		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+			v, ok = eachSubschema(m.Value)
+		case "items", "prefixItems", "anyOf", "oneOf", "allOf":
+			if kindOf(m.Value) == "an array" {
+				v, ok = eachItem(m.Value)
+			} else {
+				v, ok = subschema(m.Value)
+			}
+		case "not", "if", "then", "else", "contains", "propertyNames":
+			v, ok = subschema(m.Value)
+		case "additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems":
+			v, ok = withoutTrue(m.Value)
+		}
+		if ok {
+			if !changed {
+				o, changed = slices.Clone(o), true
+			}
+			o[i].Value = v
+		}
+	}
+	if !changed {
+		return schema, false
+	}
+	return o.Bytes(), true
+}
+
+func subschema(v json.RawMessage) (json.RawMessage, bool) {
+	if string(bytes.TrimSpace(v)) == "true" {
+		return json.RawMessage("{}"), true
+	}
+	return withoutTrue(v)
+}
+
+func eachSubschema(v json.RawMessage) (json.RawMessage, bool) {
+	o, err := rawjson.Parse(v)
+	if err != nil {
+		return v, false
+	}
+	changed := false
+	for i, m := range o {
+		if sub, ok := subschema(m.Value); ok {
+			if !changed {
+				o, changed = slices.Clone(o), true
+			}
+			o[i].Value = sub
+		}
+	}
+	return o.Bytes(), changed
+}
+
+func eachItem(v json.RawMessage) (json.RawMessage, bool) {
+	items, err := rawjson.Array(v)
+	if err != nil {
+		return v, false
+	}
+	changed := false
+	for i, item := range items {
+		if sub, ok := subschema(item); ok {
+			items[i], changed = sub, true
+		}
+	}
+	return jsonArray(items), changed
+}
+
+// mergeCombinators rewrites a schema with anyOf, oneOf or allOf at its root,
+// which model APIs refuse, into one object that lists all parameters. It
+// reports whether there was one. The rewrite is looser: it is for showing.
+func mergeCombinators(o rawjson.Object) (rawjson.Object, bool) {
+	var branches []rawjson.Object
+	var all []string // required in every case
+	found := false
+	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
+		items, err := rawjson.Array(o.Get(name))
+		if err != nil || !o.Has(name) {
+			continue
+		}
+		found = true
+		var common []string
+		for i, item := range items {
+			branch := resolveLocal(o, item)
+			branches = append(branches, branch)
+			required := textsOf(branch.Get("required"))
+			switch {
+			case name == "allOf" || i == 0:
+				common = append(common, required...)
+			default:
+				common = slices.DeleteFunc(common, func(r string) bool { return !slices.Contains(required, r) })
+			}
+		}
+		all = append(all, common...)
+	}
+	if !found {
+		return o, false
+	}
+	properties, err := rawjson.Parse(o.Get("properties"))
+	if err != nil {
+		properties = nil
+	}
+	for _, branch := range branches {
+		more, err := rawjson.Parse(branch.Get("properties"))
+		if err != nil {
+			continue
+		}
+		for _, m := range more {
+			if !properties.Has(m.Name) {
+				properties = properties.With(m.Name, m.Value)
+			}
+		}
+	}
+	required := textsOf(o.Get("required"))
+	for _, r := range all {
+		if !slices.Contains(required, r) && properties.Has(r) {
+			required = append(required, r)
+		}
+	}
+	for _, name := range []string{"allOf", "anyOf", "oneOf", "if", "then", "else", "not"} {
+		o = o.Without(name)
+	}
+	o = o.With("properties", properties.Bytes())
+	if len(required) > 0 {
+		o = o.With("required", encode(required))
+	}
+	return o, true
+}
+
+// resolveLocal reads a branch, following one $ref into the same schema.
+func resolveLocal(root rawjson.Object, branch json.RawMessage) rawjson.Object {
+	o, err := rawjson.Parse(branch)
+	if err != nil {
+		return nil
+	}
+	ref, ok := o.Text("$ref")
+	if !ok {
+		return o
+	}
+	target, err := pointTo(root.Bytes(), strings.TrimPrefix(ref, "#"))
+	if err != nil {
+		return nil
+	}
+	o, err = rawjson.Parse(target)
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+// soundOutput tells whether clients can compile an output schema: they refuse
+// the tool, or all tools, over one that is no object schema or refers to what
+// is not there.
+func soundOutput(schema json.RawMessage) bool {
+	o, err := rawjson.Parse(schema)
+	if err != nil {
+		return false
+	}
+	if kind, _ := o.Text("type"); kind != "object" {
+		return false
+	}
+	return refsResolve(schema, schema)
+}
+
+func refsResolve(root, v json.RawMessage) bool {
+	switch kindOf(v) {
+	case "an object":
+		o, err := rawjson.Parse(v)
+		if err != nil {
+			return false
+		}
+		for _, m := range o {
+			if m.Name == "$ref" {
+				ref, ok := o.Text("$ref")
+				if !ok || ref != "#" && !strings.HasPrefix(ref, "#/") {
+					return false
+				}
+				if _, err := pointTo(root, ref[1:]); err != nil {
+					return false
+				}
+			} else if !refsResolve(root, m.Value) {
+				return false
+			}
+		}
+	case "an array":
+		items, err := rawjson.Array(v)
+		if err != nil {
+			return false
+		}
+		for _, item := range items {
+			if !refsResolve(root, item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+const directoryURI = "toolsearch://directory"
+
+// listResources answers resources/list: the directory, in directory mode.
+func (s *Server) listResources(_ context.Context, r *request) (json.RawMessage, error) {
+	if err := s.inDirectoryMode(r.session, methodListResources); err != nil {
+		return nil, err
+	}
+	if err := noCursor(r.params); err != nil {
+		return nil, err
+	}
+	return encode(map[string]any{"resources": []map[string]string{{
+		"uri": directoryURI, "name": "directory", "title": "Tool directory",
+		"description": "The tools behind this server, one a line", "mimeType": "text/plain",
+	}}}), nil
+}
+
+// listTemplates answers resources/templates/list: there are none.
+func (s *Server) listTemplates(_ context.Context, r *request) (json.RawMessage, error) {
+	if err := s.inDirectoryMode(r.session, methodListTemplates); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(`{"resourceTemplates":[]}`), nil
+}
+
+// codeNotFound: "Resource not found: -32002" (MCP 2025-11-25, resources).
+const codeNotFound = -32002
+
+// readResource answers resources/read.
+func (s *Server) readResource(_ context.Context, r *request) (json.RawMessage, error) {
+	if err := s.inDirectoryMode(r.session, methodReadResource); err != nil {
+		return nil, err
+	}
+	params, err := rawjson.Parse(r.params)
+	if err != nil {
+		return nil, invalidParams("resources/read: params: %v", err)
+	}
+	uri, ok := params.Text("uri")
+	if !ok {
+		return nil, invalidParams("resources/read: uri must be a string")
+	}
+	if uri != directoryURI {
+		return nil, &wire.Error{Code: codeNotFound, Message: "resource not found; there is only " + directoryURI, Data: encode(map[string]string{"uri": uri})}
+	}
+	return encode(map[string]any{"contents": []map[string]string{{
+		"uri": directoryURI, "mimeType": "text/plain", "text": s.faceFor(r.session.face()).directory,
+	}}}), nil
+}
+
+// inDirectoryMode refuses what is not advertised in other modes.
+func (s *Server) inDirectoryMode(c *session, method string) error {
+	if c.face().mode == ModeDirectory {
+		return nil
+	}
+	return &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + ": not supported, except in directory mode"}
+}

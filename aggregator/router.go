@@ -1,0 +1,229 @@
+package aggregator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
+)
+
+const (
+	methodInitialize    = "initialize"
+	methodDiscover      = "server/discover"
+	methodListTools     = "tools/list"
+	methodCallTool      = "tools/call"
+	methodListResources = "resources/list"
+	methodListTemplates = "resources/templates/list"
+	methodReadResource  = "resources/read"
+	methodListChanged   = "notifications/tools/list_changed"
+	methodProgress      = "notifications/progress"
+)
+
+// modern is the first protocol revision without a handshake.
+const modern = "2026-07-28"
+
+// request is one request of a client, with its parameters as they came.
+type request struct {
+	session *session
+	params  json.RawMessage
+}
+
+// routes is everything that we answer ourselves; the rest is the SDK's.
+var routes = map[string]func(*Server, context.Context, *request) (json.RawMessage, error){
+	methodListTools:     (*Server).listTools,
+	methodCallTool:      (*Server).callTool,
+	methodListResources: (*Server).listResources,
+	methodListTemplates: (*Server).listTemplates,
+	methodReadResource:  (*Server).readResource,
+}
+
+// route answers one request. A panic costs that request alone.
+func (s *Server) route(ctx context.Context, method string, r *request) (raw json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic while answering", "method", method, "panic", p, "stack", string(debug.Stack()))
+			raw, err = nil, &wire.Error{Code: jsonrpc.CodeInternalError, Message: "internal error of toolsearch-mcp; the log has the details"}
+		}
+	}()
+	return routes[method](s, ctx, r)
+}
+
+// receive is the one receiving middleware: every request of a client passes
+// it, and what is in routes goes no further.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		name := strings.TrimSuffix(method, wire.RawSuffix)
+		_, ours := routes[name]
+		if !ours && name != methodInitialize && name != methodDiscover {
+			return next(ctx, method, req)
+		}
+		ss, ok := req.GetSession().(*mcp.ServerSession)
+		if !ok {
+			return next(ctx, method, req)
+		}
+		if !ours {
+			return s.greet(ctx, ss, req, func() (mcp.Result, error) { return next(ctx, method, req) })
+		}
+		era := ""
+		client := ""
+		if p := ss.InitializeParams(); p != nil {
+			era = p.ProtocolVersion
+			if p.ClientInfo != nil {
+				client = p.ClientInfo.Name
+			}
+		}
+		c, err := s.sessionOf(ss, client)
+		if err != nil {
+			return nil, err
+		}
+		params, err := rawParams(req.GetParams())
+		if err != nil {
+			return nil, err
+		}
+		raw, err := s.route(ctx, name, &request{session: c, params: params})
+		if err != nil {
+			return nil, err
+		}
+		if era >= modern {
+			raw = modernResult(raw, name != methodCallTool)
+		}
+		return &wire.RawResult{Raw: raw}, nil
+	}
+}
+
+// greet answers initialize and server/discover: the SDK's answer with the
+// instructions and capabilities of this client.
+func (s *Server) greet(ctx context.Context, ss *mcp.ServerSession, req mcp.Request, next func() (mcp.Result, error)) (mcp.Result, error) {
+	res, err := next()
+	if err != nil {
+		return nil, err
+	}
+	client := ""
+	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p.ClientInfo != nil {
+		client = p.ClientInfo.Name
+	} else if p := ss.InitializeParams(); p != nil && p.ClientInfo != nil {
+		client = p.ClientInfo.Name
+	}
+	c, err := s.sessionOf(ss, client)
+	if err != nil {
+		return nil, err
+	}
+	f := s.faceFor(c.face())
+	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	if c.face().mode == ModeDirectory {
+		capabilities.Resources = &mcp.ResourceCapabilities{}
+	}
+	switch r := res.(type) {
+	case *mcp.InitializeResult:
+		answer := *r
+		answer.Instructions, answer.Capabilities = f.instructions, capabilities
+		return &answer, nil
+	case *mcp.DiscoverResult:
+		r.Instructions, r.Capabilities = f.instructions, capabilities
+		return r, nil
+	}
+	return res, nil
+}
+
+// rawParams returns the parameters as bytes: as they came over a transport of
+// ours, encoded again from the SDK's type over others.
+func rawParams(p mcp.Params) (json.RawMessage, error) {
+	if raw, ok := p.(*wire.RawParams); ok {
+		return raw.Raw, nil
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the parameters: %w", err)
+	}
+	return b, nil
+}
+
+// modernResult adds what revision 2026-07-28 wants in every result, and in
+// lists that may be cached. Lists differ by profile: never shared.
+func modernResult(raw json.RawMessage, cacheable bool) json.RawMessage {
+	o, err := rawjson.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	if !o.Has("resultType") {
+		o = o.With("resultType", json.RawMessage(`"complete"`))
+	}
+	if cacheable {
+		o = o.With("ttlMs", json.RawMessage("0")).With("cacheScope", json.RawMessage(`"private"`))
+	}
+	return o.Bytes()
+}
+
+// send is the sending middleware: it keeps list_changed from sessions whose
+// list is as it was, and puts the bytes of progress in place of the SDK's type.
+func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ss, ok := req.GetSession().(*mcp.ServerSession)
+		switch {
+		case !ok:
+		case method == methodListChanged:
+			if !s.wants(ss) {
+				return nil, nil
+			}
+		case method == methodProgress:
+			if raw, ok := ctx.Value(progressKey{}).(json.RawMessage); ok {
+				req = &mcp.ServerRequest[*wire.RawParams]{Session: ss, Params: &wire.RawParams{Raw: raw}}
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// startingTransport starts the servers when the first answer that is not
+// about discovery has been written, so that no child is started before.
+type startingTransport struct {
+	mcp.Transport
+	s *Server
+}
+
+func (t *startingTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &startingConn{Connection: conn, s: t.s}, nil
+}
+
+type startingConn struct {
+	mcp.Connection
+	s     *Server
+	armed atomic.Bool
+}
+
+func (c *startingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
+		switch strings.TrimSuffix(req.Method, wire.RawSuffix) {
+		case methodDiscover, "ping":
+		default:
+			c.armed.Store(true)
+		}
+	}
+	return m, err
+}
+
+func (c *startingConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, m)
+	if _, ok := m.(*jsonrpc.Response); ok && c.armed.Load() {
+		c.s.Start()
+	}
+	return err
+}
+
+// invalidParams is the JSON-RPC error for a request that nobody can answer.
+func invalidParams(format string, args ...any) error {
+	return &wire.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
