@@ -113,9 +113,7 @@ func New(o Options) *Server {
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)
 	s.mcp.AddSendingMiddleware(s.send)
-	for method := range routes {
-		wire.ReceiveRaw(s.mcp, method)
-	}
+	wire.ReceiveRaw(s.mcp, RawMethods()...)
 	return s
 }
 
@@ -154,7 +152,8 @@ func (s *Server) Reload(settings Settings, choose ChooseProfile) {
 	s.announce()
 }
 
-// Run serves one session, for stdio, until the client is gone or ctx ends.
+// Run serves one session, for stdio, until the client is gone or ctx ends. The
+// transport should keep the parameters of RawMethods as bytes.
 func (s *Server) Run(ctx context.Context, transport mcp.Transport) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup

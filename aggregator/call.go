@@ -173,7 +173,7 @@ type found struct {
 // not known, and resolves it as soon as one of them has it. It returns nil if
 // there is no such server, or all are there and none has it.
 func (s *Server) awaitOwner(ctx context.Context, profile string, view *directory.View, selector string) *found {
-	owners := ownersOf(view.Servers(), selector)
+	owners := s.ownersOf(view.Servers(), selector)
 	if len(owners) == 0 {
 		return nil
 	}
@@ -202,26 +202,28 @@ func (s *Server) awaitOwner(ctx context.Context, profile string, view *directory
 }
 
 // ownersOf names the servers that may own a selector that resolves to nothing:
-// the one that it speaks of, if that is not live; with a bare tool name, all
-// of which nothing is known.
-func ownersOf(servers []upstreams.ServerInfo, selector string) []string {
+// the one that it speaks of, unless that is live; with a bare tool name, those
+// that are still starting and of which nothing is known.
+func (s *Server) ownersOf(servers []upstreams.ServerInfo, selector string) []string {
 	selector = strings.TrimSpace(selector)
+	starting := make(map[string]bool)
+	for _, st := range s.servers.Status() {
+		starting[st.Name] = st.State == upstreams.Starting || st.State == upstreams.Idle
+	}
 	var named, unknown []string
+	bare := !strings.HasPrefix(selector, "mcp:") && !strings.Contains(selector, "__")
 	for _, info := range servers {
-		if namesServer(selector, info.Safe) {
-			if !info.Live {
-				named = append(named, info.Name)
-			}
-			continue
-		}
-		if !info.Known {
+		switch {
+		case bare && !info.Known && starting[info.Name]:
 			unknown = append(unknown, info.Name)
+		case !bare && !info.Live && namesServer(selector, info.Safe):
+			named = append(named, info.Name)
 		}
 	}
-	if len(named) > 0 || strings.HasPrefix(selector, "mcp:") || strings.Contains(selector, "__") {
-		return named
+	if bare {
+		return unknown
 	}
-	return unknown
+	return named
 }
 
 // shortServer is how much of a server's name is left in a full name that was

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
-	"github.com/toolsearch-mcp/toolsearch-mcp/policy"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
+	"github.com/toolsearch-mcp/toolsearch-mcp/policy"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
@@ -31,8 +30,8 @@ const (
 type failure struct {
 	status string
 	text   string
-	tool   *upstreams.Tool      // nil if the selector named none
-	rpc    *upstreams.RPCError  // the upstream's own JSON-RPC error, if it is one
+	tool   *upstreams.Tool     // nil if the selector named none
+	rpc    *upstreams.RPCError // the upstream's own JSON-RPC error, if it is one
 	near   *directory.ResolveError
 }
 
@@ -44,24 +43,24 @@ const codeURLElicitation = -32042
 
 // phrases names the way to our tools in the mode of whoever reads.
 type phrases struct {
-	call    string                             // what calls a tool
-	snippet func(words string) string          // a ready search
+	call    string                            // what calls a tool
+	snippet func(words string) string         // a ready search
 	example func(id, signature string) string // a ready call
 }
 
 var (
 	phrasesTools = phrases{nameCall, func(words string) string {
-		return fmt.Sprintf(`%s {"query":%s}`, nameSearch, quote(words))
+		return fmt.Sprintf(`find it first: %s {"query":%s}`, nameSearch, quote(words))
 	}, func(id, signature string) string {
 		return fmt.Sprintf(`%s {"id":%s,"args":…}, args being %s`, nameCall, quote(id), signature)
 	}}
 	phrasesScript = phrases{"openclaw.tools.call", func(words string) string {
-		return fmt.Sprintf(`await openclaw.tools.search(%s)`, quote(words))
+		return fmt.Sprintf(`find it first: await openclaw.tools.search(%s)`, quote(words))
 	}, func(id, signature string) string {
 		return fmt.Sprintf(`await openclaw.tools.call(%s, args), args being %s`, quote(id), signature)
 	}}
 	phrasesCode = phrases{"openclaw.tools.call in " + nameCode, func(words string) string {
-		return fmt.Sprintf(`%s {"code":%s}`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.search(%s)`, quote(words))))
+		return fmt.Sprintf(`find it first: %s {"code":%s}`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.search(%s)`, quote(words))))
 	}, func(id, signature string) string {
 		return fmt.Sprintf(`%s {"code":%s}, args being %s`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.call(%s, args)`, quote(id))), signature)
 	}}
@@ -94,10 +93,10 @@ func unknownTool(err error, selector string, p phrases) *failure {
 	f.text = fmt.Sprintf("there is no tool %q", shown)
 	if f.near != nil && len(f.near.Near) > 0 {
 		f.text += "; did you mean " + strings.Join(clean(f.near.Near), ", ") + "?"
-		f.text += fmt.Sprintf(" Call one of them by %s, or find others: %s", p.call, p.snippet(wordsOf(selector)))
+		f.text += fmt.Sprintf(" Call one of them by %s, or %s", p.call, p.snippet(wordsOf(selector)))
 		return f
 	}
-	f.text += "; find it first: " + p.snippet(wordsOf(selector))
+	f.text += "; " + p.snippet(wordsOf(selector))
 	return f
 }
 
@@ -167,7 +166,7 @@ func translate(ctx context.Context, err error, t *upstreams.Tool, p phrases) *fa
 	case ctx.Err() != nil, errors.Is(err, upstreams.ErrTimedOut):
 		return fail(statusTimedOut, "%s did not answer within the time limit and was cancelled; it may have acted already, so check before you call it again", t.ID)
 	case errors.Is(err, upstreams.ErrUnknownTool):
-		f := fail(statusUnknown, "server %q no longer has the tool %s; find another: %s", server, t.ID, p.snippet(wordsOf(t.Name)))
+		f := fail(statusUnknown, "server %q no longer has the tool %s; %s", server, t.ID, p.snippet(wordsOf(t.Name)))
 		return f
 	case errors.Is(err, upstreams.ErrNeedsAuth):
 		return fail(statusUnavailable, "server %q needs credentials or a login; nothing was called; tell the user to run toolsearch-mcp check", server)

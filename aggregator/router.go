@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -44,6 +46,10 @@ var routes = map[string]func(*Server, context.Context, *request) (json.RawMessag
 	methodListTemplates: (*Server).listTemplates,
 	methodReadResource:  (*Server).readResource,
 }
+
+// RawMethods are the requests whose parameters the transport of a session
+// should keep as bytes (wire.Options.RawMethods): what we answer ourselves.
+func RawMethods() []string { return slices.Sorted(maps.Keys(routes)) }
 
 // route answers one request. A panic costs that request alone.
 func (s *Server) route(ctx context.Context, method string, r *request) (raw json.RawMessage, err error) {

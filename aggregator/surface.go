@@ -257,7 +257,7 @@ func serverNames(names []string, max int) string {
 	case 0:
 		return "the MCP servers of its configuration"
 	case 1:
-		return "the MCP server " + names[0]
+		return "1 MCP server (" + names[0] + ")"
 	}
 	head := fmt.Sprintf("%d MCP servers (", len(names))
 	return head + nameList(names, max-len(head)-1) + ")"
