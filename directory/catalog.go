@@ -170,8 +170,12 @@ func (c *catalog) near(name string) []string {
 		name            string
 	}
 	var best []candidate
+	safe, server := "", []string(nil)
 	for _, t := range c.tools {
-		score, distance := wanted.score(t)
+		if t.Safe != safe { // tools of one server stand together
+			safe, server = t.Safe, nameWords(t.Safe)
+		}
+		score, distance := wanted.score(t, server)
 		if score == 0 {
 			continue
 		}
@@ -209,8 +213,9 @@ func newWanted(name string) wanted {
 }
 
 // score tells how near a tool is, 0 for not at all, with weights like the
-// original's; distance is how many letters tell the two names apart.
-func (w wanted) score(t *upstreams.Tool) (score, distance int) {
+// original's; distance is how many letters tell the two names apart. server is
+// the words of the tool's server.
+func (w wanted) score(t *upstreams.Tool, server []string) (score, distance int) {
 	name := strings.ToLower(t.Name)
 	if strings.Contains(w.text, name) && name != "" || strings.Contains(strings.ToLower(t.ID), w.text) {
 		score += 40
@@ -219,7 +224,6 @@ func (w wanted) score(t *upstreams.Tool) (score, distance int) {
 		score += 40
 	}
 	own := nameWords(t.Name)
-	server := nameWords(t.Safe)
 	shared := 0
 	for _, word := range w.words {
 		if slices.Contains(own, word) {

@@ -84,7 +84,7 @@ func cleanFrom(s string, i int) string {
 // fold cleans s into one line. It stops soon after max characters: more then
 // tells that line holds one character too many.
 func fold(s string, max int) (line string, more bool) {
-	if isPlain(s) && (max <= 0 || len(s) <= max) {
+	if (max <= 0 || len(s) <= max) && isPlain(s) {
 		return s, false
 	}
 	b := strings.Builder{}

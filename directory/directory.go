@@ -67,8 +67,8 @@ func New(o Options) *Directory {
 
 // View returns what callers with this profile see now: never older than the
 // Source at the time of the call, and the same pointer while nothing changed
-// for them. Names resolve at once; the search index is completed in the
-// background, and Search waits for it.
+// for them. It is quick: what costs time, above all the search index, is made
+// in the background or when it is first asked for, and Search waits for it.
 func (d *Directory) View(name string) *View {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +103,8 @@ func (d *Directory) viewLocked(name string, p *profile, snapshot *upstreams.Snap
 		}
 		v.catalog, v.hits = last.catalog, last.hits
 	} else {
-		v.catalog, v.hits = newCatalog(v.seen()), &hitCache{}
+		v.catalog = sync.OnceValue(func() *catalog { return newCatalog(v.seen()) })
+		v.hits = &hitCache{}
 	}
 	if last != nil && slices.Equal(last.tools, v.tools) && slices.EqualFunc(last.servers, v.servers, sameWordsOfServer) {
 		v.index = last.index

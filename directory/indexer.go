@@ -27,62 +27,96 @@ type scored struct {
 }
 
 // indexer keeps the index of one profile up to date, one update at a time in
-// a goroutine that ends when there is nothing more to do. Of several updates
-// that wait, only the newest is made.
+// a goroutine that ends when there is nothing more to do. Lists that a search
+// waits for come first; of the others only the newest is indexed.
 type indexer struct {
 	index *index
 
 	// mu guards the following
 	mu      sync.Mutex
-	next    *build // waits for run
+	wanted  []*build // searches wait for these
+	newest  *build   // nobody waits yet
 	running bool
 	closed  bool
 	wg      sync.WaitGroup
 }
 
-// build is the index of one view, now or soon.
+// build is the index of one list of tools: not begun, wanted, or done.
 type build struct {
+	indexer *indexer
 	tools   []*upstreams.Tool
 	servers []upstreams.ServerInfo
+	wanted  bool          // guarded by indexer.mu: a search waited for it
 	done    chan struct{} // closed by the indexer when one of the following is set
 	ranker  *ranker
-	newer   *build // was to be made before this one had its turn
 	err     error
 }
 
-// submit asks for an index of these tools.
+// submit asks for an index of these tools, soon.
 func (x *indexer) submit(tools []*upstreams.Tool, servers []upstreams.ServerInfo) *build {
-	b := &build{tools: tools, servers: servers, done: make(chan struct{})}
+	b := &build{indexer: x, tools: tools, servers: servers, done: make(chan struct{})}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		b.err = errClosed
-		close(b.done)
+		b.failLocked(errClosed)
 		return b
 	}
-	if skipped := x.next; skipped != nil {
-		skipped.newer = b
-		close(skipped.done)
+	x.newest = b
+	x.startLocked()
+	return b
+}
+
+// want asks for b now, also if a newer list took its place.
+func (x *indexer) want(b *build) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if b.wanted {
+		return
 	}
-	x.next = b
+	b.wanted = true
+	if x.newest == b {
+		x.newest = nil
+	}
+	if x.closed {
+		b.failLocked(errClosed)
+		return
+	}
+	x.wanted = append(x.wanted, b)
+	x.startLocked()
+}
+
+// failLocked ends a build that was neither taken by run nor ended before.
+func (b *build) failLocked(err error) {
+	b.wanted = true
+	b.err = err
+	close(b.done)
+}
+
+func (x *indexer) startLocked() {
 	if !x.running {
 		x.running = true
 		x.wg.Go(x.run)
 	}
+}
+
+// take returns what to do next, nil if there is nothing more.
+func (x *indexer) take() *build {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var b *build
+	if len(x.wanted) > 0 {
+		b, x.wanted = x.wanted[0], x.wanted[1:]
+	} else if x.newest != nil {
+		b, x.newest = x.newest, nil
+		b.wanted = true // it is being made: nobody needs to ask again
+	}
+	x.running = b != nil
 	return b
 }
 
-// run makes builds until none waits.
+// run makes builds until none is left.
 func (x *indexer) run() {
-	for {
-		x.mu.Lock()
-		b := x.next
-		x.next = nil
-		x.running = b != nil
-		x.mu.Unlock()
-		if b == nil {
-			return
-		}
+	for b := x.take(); b != nil; b = x.take() {
 		b.ranker = x.index.update(b.tools, b.servers)
 		// A view has no end that its users would tell us.
 		runtime.AddCleanup(b, (*ranker).release, b.ranker)
@@ -90,50 +124,45 @@ func (x *indexer) run() {
 	}
 }
 
-// close waits for an update that runs, drops one that waits, and closes the index.
+// close waits for an update that runs, drops those that wait, and closes the index.
 func (x *indexer) close() {
 	x.mu.Lock()
 	x.closed = true
-	if b := x.next; b != nil {
-		x.next = nil
-		b.err = errClosed
-		close(b.done)
+	for _, b := range x.wanted {
+		b.failLocked(errClosed)
+	}
+	x.wanted = nil
+	if b := x.newest; b != nil {
+		b.failLocked(errClosed)
+		x.newest = nil
 	}
 	x.mu.Unlock()
 	x.wg.Wait()
 	x.index.close()
 }
 
-// wait returns the build that answers for b: b itself or, if it was skipped,
-// the newer one.
-func (b *build) wait(ctx context.Context) (*build, error) {
-	for {
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("search index is not ready: %w", context.Cause(ctx))
-		}
-		if b.newer == nil {
-			return b, b.err
-		}
-		b = b.newer
+// wait returns the finished ranker. It stays usable while b is reachable.
+func (b *build) wait(ctx context.Context) (*ranker, error) {
+	select {
+	case <-b.done:
+		return b.ranker, b.err
+	default:
+	}
+	b.indexer.want(b)
+	select {
+	case <-b.done:
+		return b.ranker, b.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("search index is not ready: %w", context.Cause(ctx))
 	}
 }
 
-// ready is wait for those who cannot wait; nil if it is not there.
-func (b *build) ready() *build {
-	for {
-		select {
-		case <-b.done:
-		default:
-			return nil
-		}
-		if b.newer == nil {
-			if b.err != nil {
-				return nil
-			}
-			return b
-		}
-		b = b.newer
+// ready is wait for those who cannot wait: nil if the ranker is not there.
+func (b *build) ready() *ranker {
+	select {
+	case <-b.done:
+		return b.ranker
+	default:
+		return nil
 	}
 }

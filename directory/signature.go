@@ -23,8 +23,8 @@ const (
 	maxEnumChars    = 96  // characters of all values together
 
 	maxSchemaBytes = 1 << 20 // larger schemas are not read for a signature
-	maxSchemaNodes = 2000    // subschemas looked at, for schemas that refer to themselves
-	maxRefs        = 16      // references followed in a row
+	maxSchemaNodes = 20000   // subschemas looked at
+	maxSignature   = 4 * outputChars
 )
 
 const (
@@ -81,7 +81,8 @@ type property struct {
 	shape    *shape
 }
 
-// text renders a shape; objects below depth are cut.
+// text renders a shape; objects below depth are cut. Text that is too long
+// for any signature is not finished.
 func (n *shape) text(depth int, notes bool) string {
 	var b strings.Builder
 	n.write(&b, depth, notes)
@@ -90,6 +91,7 @@ func (n *shape) text(depth int, notes bool) string {
 
 func (n *shape) write(b *strings.Builder, depth int, notes bool) {
 	switch {
+	case b.Len() > maxSignature: // shapes that refer to themselves grow without end
 	case n.items != nil:
 		b.WriteString("Array<")
 		n.items.write(b, depth-1, notes)
@@ -164,14 +166,20 @@ func (n *shape) fit(max int) string {
 	return "{ " + b.String() + tail
 }
 
-// schemaReader turns a schema into a shape. Its budget bounds the work, so
-// that a hostile schema costs no more than a large honest one.
+// schemaReader turns a schema into a shape. It looks at a referenced schema
+// once a depth and at so many subschemas in all, so that a hostile schema
+// costs no more than a large honest one.
 type schemaReader struct {
 	root          any
 	maxProperties int
 	maxDepth      int
 	nodes         int
-	refs          int
+	refs          map[refKey]*shape
+}
+
+type refKey struct {
+	ref   string
+	depth int
 }
 
 // parseSchema reads a schema; ok is false if nothing can be said about it.
@@ -185,7 +193,7 @@ func parseSchema(schema json.RawMessage, maxProperties, maxDepth int) (n *shape,
 	if err := dec.Decode(&root); err != nil {
 		return nil, false
 	}
-	r := schemaReader{root: root, maxProperties: maxProperties, maxDepth: maxDepth}
+	r := schemaReader{root: root, maxProperties: maxProperties, maxDepth: maxDepth, refs: make(map[refKey]*shape)}
 	n = r.read(root, 0)
 	return n, n.object || n.word != unknown
 }
@@ -198,36 +206,32 @@ func (r *schemaReader) read(schema any, depth int) *shape {
 	if len(s) == 0 || depth > r.maxDepth || r.nodes > maxSchemaNodes {
 		return unknownShape()
 	}
-	if target, ok := r.alias(s); ok {
-		if r.refs >= maxRefs {
-			return unknownShape()
-		}
-		r.refs++
-		n := r.read(target, depth)
-		r.refs--
-		return withNull(n, isNullable(s))
+	if ref, ok := s["$ref"].(string); ok {
+		return withNull(r.readRef(ref, depth), isNullable(s))
+	}
+	if all, ok := s["allOf"].([]any); ok && len(all) == 1 && !hasAny(s, "type", "properties", "enum", "const", "anyOf", "oneOf") {
+		return withNull(r.read(all[0], depth), isNullable(s))
 	}
 	n := r.readTypes(s, depth)
 	if hasAny(s, "allOf", "not", "if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies",
 		"contains", "$dynamicRef", "$recursiveRef") {
-		n.complete = false
-		if n.object {
-			n.open = true
-		}
+		restricted := *n
+		restricted.complete = false
+		restricted.open = restricted.object
+		n = &restricted
 	}
 	return withNull(n, isNullable(s))
 }
 
-// alias returns the schema that s merely stands for: $ref into the same
-// document, or an allOf of one.
-func (r *schemaReader) alias(s map[string]any) (target any, ok bool) {
-	if ref, ok := s["$ref"].(string); ok {
-		return r.resolve(ref), true // nil, thus unknown, if it leads nowhere
+func (r *schemaReader) readRef(ref string, depth int) *shape {
+	key := refKey{ref, depth}
+	if n := r.refs[key]; n != nil {
+		return n
 	}
-	if all, ok := s["allOf"].([]any); ok && len(all) == 1 && !hasAny(s, "type", "properties", "enum", "const", "anyOf", "oneOf") {
-		return all[0], true
-	}
-	return nil, false
+	r.refs[key] = unknownShape() // what it is to itself, without a property between
+	n := r.read(r.resolve(ref), depth)
+	r.refs[key] = n
+	return n
 }
 
 // resolve follows a JSON pointer of this document, nil if there is nothing.
@@ -325,14 +329,16 @@ func (r *schemaReader) readUnion(variants []any, depth int) *shape {
 // a real union says something only if each of its types is complete.
 func union(variants []*shape) *shape {
 	var types []*shape
+	var texts []string
 	null := false
 	for _, v := range variants {
 		for _, v := range v.alternatives() {
+			text := v.text(outputDepth, true)
 			switch {
 			case v.word == "null":
 				null = true
-			case !slices.ContainsFunc(types, func(o *shape) bool { return o.text(outputDepth, true) == v.text(outputDepth, true) }):
-				types = append(types, v)
+			case !slices.Contains(texts, text):
+				types, texts = append(types, v), append(texts, text)
 			}
 		}
 	}
@@ -429,7 +435,7 @@ func (r *schemaReader) readObject(s map[string]any, depth int) *shape {
 	slices.Sort(optional)
 
 	for i, name := range append(required, optional...) {
-		if len(n.properties) == r.maxProperties || utf8.RuneCountInString(name) > maxPropertyName {
+		if len(n.properties) == r.maxProperties || isLonger(name, maxPropertyName) {
 			n.open = true
 			continue
 		}
@@ -459,6 +465,9 @@ func literals(values []any) *shape {
 		case json.Number:
 			word = v.String()
 		case string:
+			if isLonger(v, maxEnumChars) {
+				return unknownShape()
+			}
 			word = quote(v)
 		default:
 			return unknownShape()
@@ -511,6 +520,12 @@ func bound(v any) (string, bool) {
 		return "", false
 	}
 	return n.String(), true
+}
+
+// isLonger tells whether s has more than max characters, without counting
+// them all.
+func isLonger(s string, max int) bool {
+	return len(s) > max && (len(s) > utf8.UTFMax*max || utf8.RuneCountInString(s) > max)
 }
 
 func hasAny(s map[string]any, keys ...string) bool {

@@ -188,6 +188,7 @@ func hostileSchemas() map[string]string {
 		"wide":      `{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`,
 		"union":     union,
 		"ring":      `{"type":"object","properties":{"a":{"$ref":"#"},"b":{"$ref":"#"},"c":{"type":"array","items":{"$ref":"#"}},"d":{"anyOf":[{"$ref":"#"},{"$ref":"#"},{"type":"null"}]}}}`,
+		"wide ring": `{"type":"object","properties":{` + strings.Join(properties[:40], ",") + `,"e":{"enum":["` + strings.Repeat("e", 1<<19) + `"]}}}`,
 		"long name": `{"type":"object","properties":{"` + strings.Repeat("\\u202e", 100000) + `":{"type":"string"}}}`,
 	}
 }

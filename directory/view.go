@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -16,7 +17,7 @@ type View struct {
 	servers []upstreams.ServerInfo
 	known   map[string]int // number of catalog tools by configured server name
 
-	catalog *catalog
+	catalog func() *catalog // made at its first use
 	hits    *hitCache
 	index   *build
 }
@@ -31,21 +32,24 @@ func newView(profile string, rules Rules, s *upstreams.Snapshot) *View {
 	visible := rules.Filter(profile, s.Tools)
 	v.tools = make([]*upstreams.Tool, 0, len(visible))
 	sees := make(map[string]bool)
-	for _, t := range visible {
-		switch {
-		case t.Hidden != "":
-			continue
-		case t.DirectOnly:
-			v.direct = append(v.direct, t)
-		default:
-			v.tools = append(v.tools, t)
-			v.known[t.Server]++
+	for tools := range byServer(visible) {
+		server, first := tools[0].Server, len(v.tools)
+		for _, t := range tools {
+			switch {
+			case t.Hidden != "":
+				continue
+			case t.DirectOnly:
+				v.direct = append(v.direct, t)
+			default:
+				v.tools = append(v.tools, t)
+			}
+			sees[server] = true
 		}
-		sees[t.Server] = true
+		v.known[server] += len(v.tools) - first
 	}
 	has := make(map[string]bool)
-	for _, t := range s.Tools {
-		has[t.Server] = true
+	for tools := range byServer(s.Tools) {
+		has[tools[0].Server] = true
 	}
 	for _, info := range s.Servers {
 		if sees[info.Name] || !has[info.Name] && rules.SeesServer(profile, info.Safe) {
@@ -53,6 +57,23 @@ func newView(profile string, rules Rules, s *upstreams.Snapshot) *View {
 		}
 	}
 	return v
+}
+
+// byServer yields the tools of one server after those of another; sorted
+// by ID, they stand together.
+func byServer(tools []*upstreams.Tool) iter.Seq[[]*upstreams.Tool] {
+	return func(yield func([]*upstreams.Tool) bool) {
+		for len(tools) > 0 {
+			n := 1
+			for n < len(tools) && tools[n].Server == tools[0].Server {
+				n++
+			}
+			if !yield(tools[:n]) {
+				return
+			}
+			tools = tools[n:]
+		}
+	}
 }
 
 // seen returns all tools that a selector may name.
@@ -77,7 +98,7 @@ func (v *View) Servers() []upstreams.ServerInfo { return v.servers }
 // Resolve finds the one tool that a selector names (contract 2), direct-only
 // tools included. Never fuzzy. The error is a *ResolveError.
 func (v *View) Resolve(selector string) (*upstreams.Tool, error) {
-	return v.catalog.resolve(selector)
+	return v.catalog().resolve(selector)
 }
 
 // Search returns at most limit hits for a query, best first. Any text is a
@@ -87,55 +108,31 @@ func (v *View) Search(ctx context.Context, query string, limit int) ([]Hit, erro
 	if limit <= 0 || len(v.tools) == 0 {
 		return hits, nil
 	}
-	b, err := v.index.wait(ctx)
+	ranker, err := v.index.wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer runtime.KeepAlive(b) // its ranker is released with it
-	extra := 0
-	if b != v.index { // made for a newer list: ask for as many more as we may drop
-		for _, t := range b.tools {
-			if !v.holds(t) {
-				extra++
-			}
-		}
-	}
-	found, err := b.ranker.search(ctx, query, limit+extra)
+	found, err := ranker.search(ctx, query, limit)
+	runtime.KeepAlive(v.index) // the ranker is released with it
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range found {
-		if t := v.catalog.ids[s.tool.ID]; v.holds(t) && len(hits) < limit {
-			hits = append(hits, v.hits.get(t))
-		}
+		hits = append(hits, v.hits.get(s.tool))
 	}
 	return hits, nil
-}
-
-// holds tells whether the catalog has a tool with the ID of t.
-func (v *View) holds(t *upstreams.Tool) bool {
-	if t == nil {
-		return false
-	}
-	own := v.catalog.ids[t.ID]
-	return own != nil && !own.DirectOnly
 }
 
 // NearServers names servers whose own words match the query although none of
 // their tools was hit, at most 3, for the note of an empty search. It does
 // not wait: while the index is not ready there are none.
 func (v *View) NearServers(query string) []string {
-	b := v.index.ready()
-	if b == nil {
+	ranker := v.index.ready()
+	if ranker == nil {
 		return nil
 	}
-	defer runtime.KeepAlive(b)
-	var names []string
-	for _, name := range b.ranker.nearServers(query) {
-		if slices.ContainsFunc(v.servers, func(s upstreams.ServerInfo) bool { return s.Name == name }) {
-			names = append(names, name)
-		}
-	}
+	names := ranker.nearServers(query)
+	runtime.KeepAlive(v.index)
 	return names
 }
 
