@@ -53,10 +53,10 @@ type Script struct {
 // echoes the call: one text block that holds {"server","tool","arguments"}
 // with the bytes of the arguments as they came.
 type Answer struct {
-	Result   json.RawMessage   // the raw result object
+	Result   json.RawMessage   `json:",omitempty"` // the raw result object
 	Text     string            // a result with this text, if Result is nil
 	Bytes    int               // a result with a text of that many bytes, if Result is nil
-	Error    json.RawMessage   // a raw JSON-RPC error object in place of a result
+	Error    json.RawMessage   `json:",omitempty"` // a raw JSON-RPC error object in place of a result
 	Delay    time.Duration     // waited before the answer
 	Progress int               // progress notifications, spread evenly over Delay
 	Late     bool              // answer even if the request was cancelled in the meantime

@@ -76,12 +76,24 @@ func serveChild(text string) error {
 			_, _ = os.Stderr.Write(line)
 		}
 	}
-	if New(script).Serve(os.Stdin, os.Stdout) != nil {
+	if New(script).Serve(mortal{os.Stdin, script.ExitCode}, os.Stdout) != nil {
 		os.Exit(script.ExitCode)
 	}
 	if script.Stubborn {
 		time.Sleep(maxLife)
 	}
+	return nil
+}
+
+// mortal is the stdin of a child. A read of stdin that waits is not ended by
+// closing it, so closing it is the end of the process.
+type mortal struct {
+	io.Reader
+	exitCode int
+}
+
+func (m mortal) Close() error {
+	os.Exit(m.exitCode)
 	return nil
 }
 

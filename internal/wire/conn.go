@@ -385,6 +385,10 @@ func (c *conn) takeSeveral(text []byte) bool {
 
 func (c *conn) refuse(e Envelope, err error, text []byte) {
 	if !c.server {
+		if id, ok := responseID(e.ID); ok && errors.Is(err, errEmpty) {
+			c.hand(&jsonrpc.Response{ID: id, Error: errors.New("the answer has neither result nor error")})
+			return
+		}
 		c.report(text, err.Error())
 		return
 	}

@@ -28,6 +28,8 @@ type Envelope struct {
 var (
 	ErrNotJSON = errors.New("not JSON")
 	ErrNotRPC  = errors.New("not a JSON-RPC 2.0 message")
+
+	errEmpty = fmt.Errorf(`%w: none of "method", "result" and "error" is there`, ErrNotRPC)
 )
 
 // ParseEnvelope reads one message. It compares keys byte for byte after
@@ -101,7 +103,7 @@ func ParseEnvelope(b []byte) (Envelope, error) {
 	}
 	e.Params = nil
 	if e.Result == nil && e.Error == nil {
-		return bad(`none of "method", "result" and "error" is there`)
+		return Envelope{ID: e.ID}, errEmpty
 	}
 	return e, nil
 }
