@@ -2,6 +2,15 @@ package upstreams
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -58,8 +67,248 @@ type ToolFilter struct {
 	Exclude []string `yaml:"exclude"`
 }
 
+// Defaults of the fields of [Config].
 const (
 	DefaultMaxResultBytes = 16 << 20
 	DefaultStartTimeoutMs = 60_000
 	DefaultCallTimeoutMs  = 600_000
 )
+
+// The values of catalogMode and validateArguments.
+const (
+	catalogSearch     = "search"
+	catalogDirectOnly = "direct-only"
+
+	validateError = "error"
+	validateWarn  = "warn"
+	validateOff   = "off"
+)
+
+// Validate reports everything that is wrong with the entry, one sentence each
+// (joined by [errors.Join]). A Broken entry is fine: it costs itself alone.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("server %q: "+format, append([]any{c.Name}, args...)...))
+	}
+	if strings.TrimSpace(c.Name) == "" {
+		bad("a server needs a name")
+	}
+	if c.Broken == nil {
+		c.validateWay(bad)
+	}
+	oneOf := func(key, value string, allowed ...string) {
+		if value != "" && !slices.Contains(allowed, value) {
+			bad("%s is %q, want %s", key, value, strings.Join(allowed, " or "))
+		}
+	}
+	oneOf("trust", string(c.Trust), string(TrustNone), string(TrustSchema), string(TrustFull))
+	oneOf("catalogMode", c.CatalogMode, catalogSearch, catalogDirectOnly)
+	oneOf("validateArguments", c.ValidateArguments, validateError, validateWarn, validateOff)
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		oneOf(fmt.Sprintf("tools.%s.catalogMode", name), c.Tools[name].CatalogMode, catalogSearch, catalogDirectOnly)
+	}
+	notNegative := func(key string, n int) {
+		if n < 0 {
+			bad("%s is %d, want 0 or more", key, n)
+		}
+	}
+	notNegative("maxConcurrentCalls", c.MaxConcurrentCalls)
+	notNegative("maxResultBytes", c.MaxResultBytes)
+	notNegative("startTimeoutMs", c.StartTimeoutMs)
+	if c.CallTimeoutMs != nil {
+		notNegative("callTimeoutMs", *c.CallTimeoutMs)
+	}
+	return errors.Join(errs...)
+}
+
+// validateWay checks how the server is reached: exactly one of command and
+// url (or Dial), with the keys that belong to it.
+func (c *Config) validateWay(bad func(string, ...any)) {
+	command, byURL := c.Command != "", c.URL != ""
+	switch {
+	case c.Dial != nil && (command || byURL):
+		bad("an in-process server has neither command nor url")
+	case c.Dial != nil:
+	case command && byURL:
+		bad("it has both command and url, keep the one that is meant")
+	case !command && !byURL:
+		bad("it has neither command nor url, write one of them")
+	case command:
+		if c.Transport != "" {
+			bad("transport belongs to url, remove it: a command speaks over stdin and stdout")
+		}
+		if len(c.Headers) > 0 {
+			bad("headers belong to url; give a command its secrets in env")
+		}
+	case byURL:
+		if len(c.Args) > 0 || len(c.Env) > 0 || len(c.InheritEnv) > 0 || c.Cwd != "" {
+			bad("args, env, inheritEnv and cwd belong to command, not to url")
+		}
+		if c.Transport != "" && c.Transport != "http" && c.Transport != "sse" {
+			bad("transport is %q, want http or sse", c.Transport)
+		}
+		u, err := url.Parse(c.URL.Reveal())
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			bad("url must begin with http:// or https:// and name a host") // without the text: it may hold a token
+		}
+	}
+}
+
+// validateAll checks the entries together: every name once, also when case is
+// ignored and when made safe, so that no neighbour can take a name over.
+func validateAll(configs []Config) error {
+	var errs []error
+	names, safes := map[string]string{}, map[string]string{}
+	for i := range configs {
+		c := &configs[i]
+		errs = append(errs, c.Validate())
+		folded, safe := strings.ToLower(c.Name), strings.ToLower(SafeName(c.Name))
+		switch other, taken := names[folded]; {
+		case taken && other == c.Name:
+			errs = append(errs, fmt.Errorf("server %q is configured twice", c.Name))
+		case taken:
+			errs = append(errs, fmt.Errorf("servers %q and %q differ only by case: rename one of them", other, c.Name))
+		default:
+			if other, taken := safes[safe]; taken {
+				errs = append(errs, fmt.Errorf("servers %q and %q have the same safe name %q: rename one of them", other, c.Name, SafeName(c.Name)))
+			}
+		}
+		names[folded], safes[safe] = c.Name, c.Name
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) enabled() bool { return c.Enabled == nil || *c.Enabled }
+
+func (c *Config) trust() Trust {
+	if c.Trust == "" {
+		return TrustSchema
+	}
+	return c.Trust
+}
+
+func (c *Config) catalogMode(tool string) string {
+	if m := c.Tools[tool].CatalogMode; m != "" {
+		return m
+	}
+	if c.CatalogMode != "" {
+		return c.CatalogMode
+	}
+	return catalogSearch
+}
+
+func (c *Config) validateMode() string {
+	if c.ValidateArguments == "" {
+		return validateError
+	}
+	return c.ValidateArguments
+}
+
+func (c *Config) maxResultBytes() int {
+	if c.MaxResultBytes == 0 {
+		return DefaultMaxResultBytes
+	}
+	return c.MaxResultBytes
+}
+
+func (c *Config) startTimeout() time.Duration {
+	if c.StartTimeoutMs == 0 {
+		return DefaultStartTimeoutMs * time.Millisecond
+	}
+	return time.Duration(c.StartTimeoutMs) * time.Millisecond
+}
+
+// callTimeout returns how long a call may stay without a sign of life; 0 is
+// for ever.
+func (c *Config) callTimeout() time.Duration {
+	if c.CallTimeoutMs == nil {
+		return DefaultCallTimeoutMs * time.Millisecond
+	}
+	return time.Duration(*c.CallTimeoutMs) * time.Millisecond
+}
+
+// equal tells whether a running server of configuration c can stay as it is
+// under d. Two Dial functions count as equal: a Go
+// program cannot compare them, and the entry's name says what they reach.
+func (c *Config) equal(d *Config) bool {
+	return string(c.fingerprint()) == string(d.fingerprint())
+}
+
+// fingerprint writes the whole configuration, secrets included, in one way.
+// It is for comparing and hashing only. New fields are in it by themselves.
+func (c *Config) fingerprint() []byte {
+	b, err := json.Marshal(revealed(reflect.ValueOf(*c)))
+	if err != nil {
+		panic(err) // plain data always encodes
+	}
+	return b
+}
+
+// revealed turns a value into maps, slices and plain strings: the methods by
+// which a secret.String hides itself are lost on the way.
+func revealed(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Struct:
+		m := map[string]any{}
+		for i := range v.NumField() {
+			m[v.Type().Field(i).Name] = revealed(v.Field(i))
+		}
+		return m
+	case reflect.Slice:
+		if v.IsNil() {
+			return nil
+		}
+		s := []any{}
+		for i := range v.Len() {
+			s = append(s, revealed(v.Index(i)))
+		}
+		return s
+	case reflect.Map:
+		m := map[string]any{}
+		for it := v.MapRange(); it.Next(); {
+			m[it.Key().String()] = revealed(it.Value())
+		}
+		return m
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return revealed(v.Elem())
+	case reflect.Func:
+		return !v.IsNil()
+	case reflect.Interface: // Broken
+		if err, ok := v.Interface().(error); ok {
+			return err.Error()
+		}
+		return nil
+	default:
+		return v.Interface()
+	}
+}
+
+// admits tells whether the filter lets a tool through.
+func (f *ToolFilter) admits(tool string) bool {
+	matches := func(pattern string) bool { return matchPattern(pattern, tool) }
+	return (f.Include == nil || slices.ContainsFunc(f.Include, matches)) && !slices.ContainsFunc(f.Exclude, matches)
+}
+
+// matchPattern matches the whole of s; * is any run of characters, everything
+// else is itself.
+func matchPattern(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	first, rest := parts[0], parts[1:]
+	s, ok := strings.CutPrefix(s, first)
+	if !ok || len(rest) == 0 {
+		return ok && s == ""
+	}
+	for _, part := range rest[:len(rest)-1] {
+		_, s, ok = strings.Cut(s, part)
+		if !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(s, rest[len(rest)-1])
+}
