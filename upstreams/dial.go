@@ -4,9 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
 )
 
 // link is one open way to a server, before any MCP message. It is made by
@@ -67,4 +72,25 @@ var errNotExecuted = errors.New("not executed")
 // server itself answered, ErrTooLarge, ErrNeedsAuth, ErrUnavailable, ErrLost
 // (sent, then the connection broke), each with errNotExecuted in its chain
 // where that is certain. The errors of an ended ctx come back as they are.
-func callError(err error) error { panic("todo") }
+func callError(err error) error {
+	var rpc *jsonrpc.Error
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case isOneOf(err, ErrNeedsAuth, ErrUnavailable, ErrLost, ErrTooLarge):
+		return err // said so by our own HTTP connection
+	case errors.Is(err, wire.ErrTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case errors.Is(err, wire.ErrNotSent), errors.Is(err, mcp.ErrConnectionClosed):
+		// The SDK says ErrConnectionClosed only before it sends.
+		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errNotExecuted, err)
+	case errors.As(err, &rpc):
+		return &RPCError{Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
+	default:
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+}
+
+func isOneOf(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
+}

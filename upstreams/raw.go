@@ -1,8 +1,74 @@
 package upstreams
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
 
-// dialedLink makes a link of a transport that somebody else opened.
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
+)
+
+// dialedLink makes a link of a transport that somebody else opened, and that
+// is closed with its session.
 func dialedLink(t mcp.Transport, ev linkEvents) *link {
-	panic("todo")
+	return &link{
+		transport: wire.Wrap(t, ev.Progress),
+		close:     func(context.Context) error { return nil },
+		stderr:    func() string { return "" },
+		exit:      func() (string, bool) { return "", false },
+	}
+}
+
+// secretsOf knows the values of cfg that must not show up in errors, noise
+// and stderr: those of env and headers, of flags (--token=value), and all of
+// the URL but its host.
+func secretsOf(cfg Config) *telemetry.Redactor {
+	var values []string
+	for name, v := range cfg.Env {
+		if name != "PATH" { // named in errors, and no secret
+			values = append(values, v.Reveal())
+		}
+	}
+	for _, v := range cfg.Headers {
+		values = append(values, v.Reveal())
+	}
+	for _, v := range cfg.Args {
+		if flag, value, ok := strings.Cut(v.Reveal(), "="); ok && strings.HasPrefix(flag, "-") {
+			values = append(values, value)
+		}
+	}
+	if u, err := url.Parse(cfg.URL.Reveal()); err == nil {
+		password, _ := u.User.Password()
+		values = append(values, u.RequestURI(), u.RawQuery, u.Fragment, u.User.Username(), password)
+		for _, vs := range u.Query() {
+			values = append(values, vs...)
+		}
+	}
+	r := new(telemetry.Redactor)
+	r.Add(slices.DeleteFunc(values, func(v string) bool { return len(v) < minSecret })...)
+	return r
+}
+
+// minSecret spares the words that stand in env and are in every second line
+// of a log: warn, true, debug.
+const minSecret = 6
+
+// redacted returns report with secrets taken out of the texts, and what is
+// long cut after that, so that no half of a secret is left; nil for nil.
+func redacted(r *telemetry.Redactor, report func(string)) func(string) {
+	if report == nil {
+		return nil
+	}
+	return func(text string) { report(clip(r.String(text), 200)) }
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -23,8 +23,8 @@ type Options struct {
 	// Progress gets the params of each notifications/progress, before any
 	// later message is delivered. It must not block. Nil: they go to the SDK.
 	Progress func(params json.RawMessage)
-	// Noise gets a shortened text that was no message, at most [maxNoise] of
-	// them a minute. It must not block. Client side only.
+	// Noise gets what was printed and was no message, cut to about 1,000
+	// bytes, at most 20 times a minute. It must not block. Client side only.
 	Noise func(line string)
 	// MaxLine is the longest message that is read; 0: [DefaultMaxLine].
 	MaxLine int
@@ -41,7 +41,8 @@ const (
 	DefaultStall = 10 * time.Second
 	DefaultDrain = 5 * time.Second
 
-	maxNoise = 20
+	maxNoise      = 20 // a minute
+	maxNoiseBytes = 1000
 )
 
 var (
@@ -389,7 +390,11 @@ func (c *conn) refuse(e Envelope, err error, text []byte) {
 			c.hand(&jsonrpc.Response{ID: id, Error: errors.New("the answer has neither result nor error")})
 			return
 		}
-		c.report(text, err.Error())
+		why := err.Error()
+		if errors.Is(err, ErrNotJSON) {
+			why = "" // plain text; what else
+		}
+		c.report(text, why)
 		return
 	}
 	code := int64(jsonrpc.CodeInvalidRequest)
@@ -560,7 +565,7 @@ func (c *conn) report(text []byte, why string) {
 		return
 	}
 	if len(text) > 0 {
-		line = clip(string(text), 200) + line
+		line = clip(string(text), maxNoiseBytes) + line
 	}
 	if why != "" {
 		line += " (" + why + ")"
