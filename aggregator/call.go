@@ -56,7 +56,11 @@ func (s *Server) offers(c *session, tool *control) bool {
 func (s *Server) callListed(ctx context.Context, call *controlCall, name string) (json.RawMessage, error) {
 	p := phrasesFor(call.session.face().mode)
 	if controlNamed(strings.TrimSpace(name)) != nil {
-		return nil, invalidParams("%s is not offered in this mode; %s", name, p.snippet("what the tool should do"))
+		instead := "call one of the listed tools"
+		if p.search != nil {
+			instead = "use " + p.search("what the tool should do")
+		}
+		return nil, invalidParams("%s is not offered in this mode; %s", name, instead)
 	}
 	t, f := s.find(ctx, call.session.caller(), name, p)
 	if f != nil {

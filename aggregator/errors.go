@@ -44,32 +44,38 @@ const codeURLElicitation = -32042
 // phrases names the way to our tools in the mode of whoever reads.
 type phrases struct {
 	call    string                            // what calls a tool
-	snippet func(words string) string         // a ready search
+	search  func(words string) string         // a ready search; nil: there is none
 	example func(id, signature string) string // a ready call
 }
 
 var (
 	phrasesTools = phrases{nameCall, func(words string) string {
-		return fmt.Sprintf(`find it first: %s {"query":%s}`, nameSearch, quote(words))
+		return fmt.Sprintf(`%s {"query":%s}`, nameSearch, quote(words))
 	}, func(id, signature string) string {
 		return fmt.Sprintf(`%s {"id":%s,"args":…}, args being %s`, nameCall, quote(id), signature)
 	}}
 	phrasesScript = phrases{"openclaw.tools.call", func(words string) string {
-		return fmt.Sprintf(`find it first: await openclaw.tools.search(%s)`, quote(words))
+		return fmt.Sprintf(`await openclaw.tools.search(%s)`, quote(words))
 	}, func(id, signature string) string {
 		return fmt.Sprintf(`await openclaw.tools.call(%s, args), args being %s`, quote(id), signature)
 	}}
 	phrasesCode = phrases{"openclaw.tools.call in " + nameCode, func(words string) string {
-		return fmt.Sprintf(`find it first: %s {"code":%s}`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.search(%s)`, quote(words))))
+		return fmt.Sprintf(`%s {"code":%s}`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.search(%s)`, quote(words))))
 	}, func(id, signature string) string {
 		return fmt.Sprintf(`%s {"code":%s}, args being %s`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.call(%s, args)`, quote(id))), signature)
 	}}
-	phrasesOff = phrases{"its listed name", func(string) string {
-		return "call one of the listed tools"
-	}, func(_, signature string) string {
+	phrasesOff = phrases{"its listed name", nil, func(_, signature string) string {
 		return "call it with " + signature
 	}}
 )
+
+// next says what to do when no tool is found.
+func (p phrases) next(words string) string {
+	if p.search == nil {
+		return "call one of the listed tools"
+	}
+	return "find it first: " + p.search(words)
+}
 
 func phrasesFor(m Mode) phrases {
 	switch m {
@@ -93,10 +99,10 @@ func unknownTool(err error, selector string, p phrases) *failure {
 	f.text = fmt.Sprintf("there is no tool %q", shown)
 	if f.near != nil && len(f.near.Near) > 0 {
 		f.text += "; did you mean " + strings.Join(clean(f.near.Near), ", ") + "?"
-		f.text += fmt.Sprintf(" Call one of them by %s, or %s", p.call, p.snippet(wordsOf(selector)))
+		f.text += fmt.Sprintf(" Call one of them by %s; else %s", p.call, p.next(wordsOf(selector)))
 		return f
 	}
-	f.text += "; " + p.snippet(wordsOf(selector))
+	f.text += "; " + p.next(wordsOf(selector))
 	return f
 }
 
@@ -166,7 +172,7 @@ func translate(ctx context.Context, err error, t *upstreams.Tool, p phrases) *fa
 	case ctx.Err() != nil, errors.Is(err, upstreams.ErrTimedOut):
 		return fail(statusTimedOut, "%s did not answer within the time limit and was cancelled; it may have acted already, so check before you call it again", t.ID)
 	case errors.Is(err, upstreams.ErrUnknownTool):
-		f := fail(statusUnknown, "server %q no longer has the tool %s; %s", server, t.ID, p.snippet(wordsOf(t.Name)))
+		f := fail(statusUnknown, "server %q no longer has the tool %s; %s", server, t.ID, p.next(wordsOf(t.Name)))
 		return f
 	case errors.Is(err, upstreams.ErrNeedsAuth):
 		return fail(statusUnavailable, "server %q needs credentials or a login; nothing was called; tell the user to run toolsearch-mcp check", server)

@@ -189,7 +189,7 @@ func (f *fixing) arguments(o rawjson.Object, outer bool) (json.RawMessage, error
 				if other != nil && other.ID != f.tool.ID {
 					return nil, fmt.Errorf("%s names another tool, %s", m.Name, other.ID)
 				}
-				if other != nil && !outer {
+				if !outer && (other != nil || strings.TrimSpace(v) == f.tool.Name) {
 					continue // the selector of the doubled envelope
 				}
 			}
