@@ -225,23 +225,24 @@ func TestServer_CancelledRequestIsNotAnswered(t *testing.T) {
 }
 
 func TestServer_IDInUseIsRefused(t *testing.T) {
-	in := `{"jsonrpc":"2.0","id":1,"method":"a"}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"b"}` + "\n"
-	var out syncBuffer
-	c, err := NewServerTransport(io.NopCloser(strings.NewReader(in)), &out, Options{Drain: time.Millisecond}).Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := 0; ; n++ {
-		if _, err := c.Read(t.Context()); err != nil {
-			if n != 1 {
-				t.Errorf("%d requests came through, want 1", n)
-			}
-			break
+	synctest.Test(t, func(t *testing.T) {
+		in := `{"jsonrpc":"2.0","id":1,"method":"a"}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"b"}` + "\n"
+		var out syncBuffer
+		c, err := NewServerTransport(io.NopCloser(strings.NewReader(in)), &out, Options{}).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if !strings.Contains(out.String(), `"id":null,"error":{"code":-32600`) {
-		t.Errorf("wrote %q, want an error without id", &out)
-	}
+		n := 0
+		for ; err == nil; n++ {
+			_, err = c.Read(t.Context())
+		}
+		if n != 2 || !errors.Is(err, io.EOF) {
+			t.Errorf("%d messages, then %v, want one and io.EOF", n-1, err)
+		}
+		if !strings.Contains(out.String(), `"id":null,"error":{"code":-32600`) {
+			t.Errorf("wrote %q, want an error without id", &out)
+		}
+	})
 }
 
 func TestServer_BlockedOutputEndsWithInput(t *testing.T) {
