@@ -2,6 +2,9 @@ package policy
 
 import "strings"
 
+// Match tells whether a pattern of the configuration matches the whole of s.
+func Match(pat, s string) bool { return pattern(pat).match(s) }
+
 // pattern is one configured pattern: "*" is any run of characters, also none,
 // also ":" and "/"; everything else is itself, and case counts.
 type pattern string

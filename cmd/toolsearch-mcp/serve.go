@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/aggregator"
+	"github.com/toolsearch-mcp/toolsearch-mcp/codebridge"
+	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
+	"github.com/toolsearch-mcp/toolsearch-mcp/policy"
+	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Be an MCP server on stdin and stdout (what a client starts)",
+		Args:  exactly(0, 0, ""),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
+	}
+	a.modeFlags(cmd)
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context) error {
+	if os.Getenv(config.EnvDepth) != "" {
+		return fmt.Errorf("this toolsearch-mcp was started by another one (%s is set): remove the entry that starts it from mcpServers, or it would start itself for ever", config.EnvDepth)
+	}
+	tuneMemory()
+	redactor := new(telemetry.Redactor)
+	log, err := a.logger(redactor)
+	if err != nil {
+		return err
+	}
+	cfg, err := a.load(redactor)
+	if err != nil {
+		return err
+	}
+	announce(log, "configuration loaded", "path", cfg.Path)
+	for _, w := range cfg.Warnings {
+		log.Warn("configuration", "warning", w)
+	}
+
+	p, err := a.build(ctx, cfg, cacheDir(log), redactor, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	a.configPath = cfg.Path // a reload reads the same file
+	stop := p.watch(ctx)
+	defer stop()
+	if isTerminal(a.stdin) {
+		fmt.Fprintln(a.stderr, "toolsearch-mcp waits for an MCP client on stdin; press Ctrl-C to end it, or try: toolsearch-mcp demo")
+	}
+	transport := wire.NewServerTransport(io.NopCloser(a.stdin), nopWriteCloser{a.stdout}, wire.Options{
+		RawMethods: aggregator.RawMethods(),
+	})
+	err = p.face.Run(ctx, transport)
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil // a signal, or the client has gone
+	}
+	return err
+}
+
+// nopWriteCloser leaves the process's own stdout open.
+type nopWriteCloser struct{ io.Writer }
+
+func (nopWriteCloser) Close() error { return nil }
+
+// announce writes a log line whatever the level: which file started commands
+// must never be a riddle.
+func announce(log *slog.Logger, message string, args ...any) {
+	r := slog.NewRecord(time.Now(), slog.LevelInfo, message, 0)
+	r.Add(args...)
+	_ = log.Handler().Handle(context.Background(), r) // stderr is all that we have
+}
+
+// load reads the configuration and makes its secrets known to the redactor.
+func (a *app) load(redactor *telemetry.Redactor) (*config.Config, error) {
+	if a.mode != "" {
+		if _, err := aggregator.ParseMode(a.mode); err != nil {
+			return nil, &usageError{"toolsearch-mcp", err}
+		}
+	}
+	exe, err := executable()
+	if err != nil {
+		exe = "" // entries are then compared by name alone
+	}
+	cfg, err := config.Load(config.Options{Path: a.configPath, Executable: exe})
+	var missing *config.NotFoundError
+	if errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w; write one (config.example.yaml shows all keys), or try without any: toolsearch-mcp demo", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	redactor.Add(cfg.Secrets...)
+	return cfg, nil
+}
+
+// executable is a variable because in tests the upstream servers are the test
+// binary too.
+var executable = os.Executable
+
+// cacheDir returns our folder in the user's cache, "" if there is none.
+func cacheDir(log *slog.Logger) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		log.Info("no cache folder: catalogs are not kept", "err", err)
+		return ""
+	}
+	return filepath.Join(dir, "toolsearch-mcp")
+}
+
+// program is everything that runs, in the order in which it is built.
+type program struct {
+	// fixed at creation
+	app      *app
+	log      *slog.Logger
+	redactor *telemetry.Redactor
+	records  *telemetry.Log // nil: none
+	set      *upstreams.Set
+	gate     *policy.Gate
+	dir      *directory.Directory
+	engine   *codebridge.Engine
+	face     *aggregator.Server
+
+	// owned by build, then by the goroutine of watch
+	config *config.Config
+	policy *policy.Policy
+
+	sandboxErr error // why programs cannot run; nil: they can, or nobody asked
+}
+
+// probeTime is how long initialize may wait for the sandbox (contract 3).
+const probeTime = 200 * time.Millisecond
+
+// build is the wiring: what a call passes from the client to a server and
+// back. No server is started.
+func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redactor *telemetry.Redactor, log *slog.Logger) (_ *program, err error) {
+	p := &program{app: a, log: log, redactor: redactor, config: cfg}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	ver := buildInfo().Version
+
+	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: cache, Version: ver, Logger: log})
+	probed := make(chan error, 1)
+	probeCtx, stopProbe := context.WithTimeout(ctx, probeTime)
+	defer stopProbe()
+	needsSandbox := a.needsSandbox(cfg)
+	if needsSandbox {
+		go func() { probed <- p.engine.Probe(probeCtx) }()
+	}
+
+	if p.policy, err = policy.Compile(cfg.Policy); err != nil {
+		return nil, err
+	}
+	if _, err := p.policy.ProfileFor(a.profile, ""); err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	if cfg.Telemetry.Log != "" {
+		if p.records, err = telemetry.Open(cfg.Telemetry.Log, log); err != nil {
+			return nil, fmt.Errorf("%w: change telemetry.log in %s", err, cfg.Path)
+		}
+	}
+	catalogs := cache
+	if cfg.Path == "" {
+		catalogs = "" // the demo's servers are not worth remembering
+	}
+	p.set = upstreams.NewSet(upstreams.Options{
+		MaxNameLength: cfg.ToolSearch.MaxNameLength, CacheDir: catalogs, Version: ver, Logger: log,
+	})
+	if err := p.set.Apply(cfg.Servers); err != nil {
+		return nil, err
+	}
+	p.gate = policy.NewGate(p.policy, p.set)
+	p.dir = directory.New(directory.Options{Source: p.set.Snapshot, Rules: p.policy, Logger: log})
+
+	var runner aggregator.CodeRunner = p.engine
+	if needsSandbox {
+		if p.sandboxErr = <-probed; p.sandboxErr != nil {
+			log.Warn("the sandbox process cannot be started: mode code becomes mode tools", "err", p.sandboxErr)
+			runner = nil
+		}
+	}
+	p.face = aggregator.New(aggregator.Options{
+		Directory: p.dir,
+		Servers:   p.set,
+		Head:      aggregator.NewRecorder(p.gate, p.records),
+		Engine:    runner,
+		Settings:  cfg.ToolSearch,
+		Profile:   a.chooser(cfg, p.policy),
+		Telemetry: p.records,
+		Logger:    log,
+		Version:   ver,
+	})
+	return p, nil
+}
+
+// needsSandbox tells whether any client may get mode code.
+func (a *app) needsSandbox(cfg *config.Config) bool {
+	if a.mode != "" {
+		return a.mode == string(aggregator.ModeCode)
+	}
+	return cfg.ToolSearch.Mode == string(aggregator.ModeCode) ||
+		slices.ContainsFunc(cfg.Policy.Profiles, func(p policy.Profile) bool { return p.Mode == string(aggregator.ModeCode) })
+}
+
+// chooser returns who gets what: the profile of --profile, else the first that
+// matches the client's name; the mode of --mode, else the profile's, else the
+// configuration's.
+func (a *app) chooser(cfg *config.Config, pol *policy.Policy) aggregator.ChooseProfile {
+	return func(client string) (profile, mode string, err error) {
+		pr, err := pol.ProfileFor(a.profile, client)
+		if err != nil {
+			return "", "", err
+		}
+		for _, mode := range []string{a.mode, pr.Mode} {
+			if mode != "" {
+				return pr.Name, mode, nil
+			}
+		}
+		return pr.Name, cfg.ToolSearch.Mode, nil
+	}
+}
+
+// close ends everything in the reverse order.
+func (p *program) close() {
+	if p.engine != nil {
+		if err := p.engine.Close(); err != nil {
+			p.log.Warn("closing the sandbox", "err", err)
+		}
+	}
+	if p.dir != nil {
+		if err := p.dir.Close(); err != nil {
+			p.log.Warn("closing the index", "err", err)
+		}
+	}
+	if p.set != nil {
+		if err := p.set.Close(); err != nil {
+			p.log.Warn("closing the servers", "err", err)
+		}
+	}
+	if err := p.records.Close(); err != nil {
+		p.log.Warn("closing the telemetry log", "err", err)
+	}
+}
