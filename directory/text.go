@@ -107,9 +107,13 @@ func firstSentence(instructions string) string {
 	if len(instructions) > maxRead {
 		instructions = strings.ToValidUTF8(instructions[:maxRead], "")
 	}
+	code := false
 	for line := range strings.Lines(Clean(instructions)) {
 		line = OneLine(line, 0)
-		if line == "" || strings.ContainsRune("#<`|-=*", rune(line[0])) || strings.HasSuffix(line, ":") {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if code || line == "" || strings.ContainsRune("#<`|-=*", rune(line[0])) || strings.HasSuffix(line, ":") {
 			continue
 		}
 		for i := range len(line) {
@@ -123,16 +127,19 @@ func firstSentence(instructions string) string {
 	return ""
 }
 
-// titleAndTopics joins a server's title, if it says more than the name, and
-// what its tools are about.
+// titleAndTopics joins a server's title, if it says more than the name and is
+// no program's name, and what its tools are about.
 func titleAndTopics(s upstreams.ServerInfo, tools []*upstreams.Tool) string {
 	title := OneLine(s.Title, maxPurpose)
 	said := nameWords(s.Name)
 	isNew := func(word string) bool { return !slices.Contains(said, word) && word != "mcp" && word != "server" }
-	if !slices.ContainsFunc(nameWords(title), isNew) {
+	if !strings.Contains(title, " ") || !slices.ContainsFunc(nameWords(title), isNew) {
 		title = ""
 	}
-	topics := topics(tools, said)
+	topics := topicsOf(tools, said, verbs)
+	if topics == "" {
+		topics = topicsOf(tools, said, nil)
+	}
 	if title != "" && topics != "" {
 		return title + ": " + topics
 	}
@@ -140,23 +147,30 @@ func titleAndTopics(s upstreams.ServerInfo, tools []*upstreams.Tool) string {
 }
 
 // verbs are words of tool names that say what is done, not with what.
-var verbs = strings.Fields(`add all and apply batch by bulk call cancel check clear close copy count create
-	delete describe disable edit enable execute export fetch find for from get import in info insert
-	list make mcp move new of on open or patch post put query read remove rename replace reset resume
-	run save search select send set start stop submit sync test the to tool update upload upsert use
-	view with write`)
+var verbs = strings.Fields(`add all and apply batch bulk by call cancel check clear close copy count create delete
+	describe disable edit enable execute export fetch find for from get import in info insert list
+	make mcp move new of on open or patch post put query read remove rename replace reset resume
+	run save search select send set start stop submit sync test the to tool update upload upsert
+	use view with write`)
 
-// topics returns the words that most of the tools' names share, "" if there
-// are none: the same for the same tools.
-func topics(tools []*upstreams.Tool, said []string) string {
+// topicsOf returns the words that most of the tools' names share, without
+// those said before and these (sorted) others; "" if there are none. It is the
+// same for the same tools.
+func topicsOf(tools []*upstreams.Tool, said, others []string) string {
 	const maxTopics, maxChars = 6, 60
-	count := make(map[string]int)
+	count := make(map[string]int)   // by the word without a plural's s
+	form := make(map[string]string) // the shortest form seen
 	for _, t := range tools {
 		words := nameWords(t.Name)
 		slices.Sort(words)
 		for _, word := range slices.Compact(words) {
-			if _, isVerb := slices.BinarySearch(verbs, word); !isVerb && len(word) > 2 && !slices.Contains(said, word) {
-				count[word]++
+			one := strings.TrimSuffix(word, "s")
+			if _, found := slices.BinarySearch(others, word); found || len(word) <= 2 || slices.Contains(said, one) || slices.Contains(said, one+"s") {
+				continue
+			}
+			count[one]++
+			if form[one] == "" || len(word) < len(form[one]) {
+				form[one] = word
 			}
 		}
 	}
@@ -165,12 +179,9 @@ func topics(tools []*upstreams.Tool, said []string) string {
 	})
 	var chosen []string
 	chars := 0
-	for _, word := range words {
-		word = OneLine(word, 0)
-		if singular, ok := strings.CutSuffix(word, "s"); word == "" || slices.Contains(chosen, word+"s") || ok && slices.Contains(chosen, singular) {
-			continue
-		}
-		if chars += len(word) + 2; len(chosen) == maxTopics || chars > maxChars {
+	for _, word := range words[:min(len(words), maxTopics)] {
+		word = OneLine(form[word], 0)
+		if chars += len(word) + 2; chars > maxChars {
 			break
 		}
 		chosen = append(chosen, word)
