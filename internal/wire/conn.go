@@ -426,9 +426,8 @@ func (c *conn) deliver(e Envelope, text []byte) {
 	case e.Request && e.ID == nil && e.Method == "notifications/progress" && c.o.Progress != nil:
 		c.o.Progress(e.Params)
 		return
-	case e.Request && e.ID == nil && e.Method == "notifications/cancelled":
-		var ok bool
-		if e.Params, ok = c.cancelled(e.Params); !ok {
+	case e.isCancelled():
+		if id, _ := e.cancelled(); c.server && !c.cancel(string(id)) {
 			return
 		}
 	case e.Request:
@@ -474,38 +473,17 @@ func (c *conn) owe(id, method string) bool {
 	return true
 }
 
-// cancelled rewrites the params of a notifications/cancelled to the SDK's
-// form of the id. It reports false if the notification is to be dropped: the
-// request is finished, was never made, or is initialize.
-func (c *conn) cancelled(params json.RawMessage) (json.RawMessage, bool) {
-	if len(params) == 0 || params[0] != '{' {
-		return nil, false
+// cancel notes that a request is not to be answered. It reports false if the
+// cancellation is to be dropped: the request is finished, was never made, or
+// is initialize.
+func (c *conn) cancel(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.owed[id] || c.init == id {
+		return false
 	}
-	var id, reason []byte
-	eachMember(params, func(key string, value []byte) {
-		switch key {
-		case "requestId":
-			id = value
-		case "reason":
-			reason = value
-		}
-	})
-	if !usableID(id) {
-		return nil, false
-	}
-	if c.server {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.owed[string(id)] || c.init == string(id) {
-			return nil, false
-		}
-		c.owed[string(id)] = false
-	}
-	out := append([]byte(`{"requestId":`), quote(string(id))...)
-	if len(reason) > 0 && reason[0] == '"' {
-		out = append(append(out, `,"reason":`...), reason...)
-	}
-	return append(out, '}'), true
+	c.owed[id] = false
+	return true
 }
 
 // wanted tells whether a request is still to be answered. If not, it is

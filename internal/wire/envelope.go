@@ -202,8 +202,19 @@ func responseID(id json.RawMessage) (jsonrpc.ID, bool) {
 }
 
 // Message converts the envelope for the SDK. It fails for a response that
-// cannot be one of ours.
+// cannot be one of ours, and for a notifications/cancelled without id.
 func (e Envelope) Message() (jsonrpc.Message, error) {
+	if e.isCancelled() {
+		id, reason := e.cancelled()
+		if id == nil {
+			return nil, fmt.Errorf("%w: a cancellation without id", ErrNotRPC)
+		}
+		params := append([]byte(`{"requestId":`), quote(string(id))...)
+		if reason != nil {
+			params = append(append(params, `,"reason":`...), reason...)
+		}
+		e.Params = append(params, '}')
+	}
 	if e.Request {
 		return &jsonrpc.Request{ID: requestID(e.ID), Method: e.Method, Params: e.Params}, nil
 	}
@@ -216,6 +227,26 @@ func (e Envelope) Message() (jsonrpc.Message, error) {
 		m.Result, m.Error = nil, ParseError(e.Error)
 	}
 	return m, nil
+}
+
+func (e Envelope) isCancelled() bool {
+	return e.Request && e.ID == nil && e.Method == "notifications/cancelled"
+}
+
+// cancelled reads what a notifications/cancelled is about; nil: absent.
+func (e Envelope) cancelled() (id, reason json.RawMessage) {
+	if len(e.Params) == 0 || e.Params[0] != '{' {
+		return nil, nil
+	}
+	eachMember(e.Params, func(key string, value []byte) {
+		switch {
+		case key == "requestId" && usableID(value):
+			id = value
+		case key == "reason" && value[0] == '"':
+			reason = value
+		}
+	})
+	return id, reason
 }
 
 // EnvelopeOf converts a message of the SDK, without RawSuffix.
