@@ -118,7 +118,7 @@ type conn struct {
 	framed atomic.Bool // answer in Content-Length frames
 
 	// owned by read
-	noise noiseLimit
+	noise NoiseLimit
 
 	// mu guards the following
 	mu    sync.Mutex
@@ -538,7 +538,7 @@ func (c *conn) report(text []byte, why string) {
 	if c.o.Noise == nil {
 		return
 	}
-	line, ok := c.noise.allow(time.Now())
+	line, ok := c.noise.Allow(time.Now())
 	if !ok {
 		return
 	}
@@ -551,14 +551,18 @@ func (c *conn) report(text []byte, why string) {
 	c.o.Noise(line)
 }
 
-// noiseLimit lets maxNoise reports a minute through and counts the others.
-type noiseLimit struct {
+// NoiseLimit lets 20 reports a minute through and counts the others. The zero
+// value is ready.
+type NoiseLimit struct {
+	mu      sync.Mutex // guards the following
 	since   time.Time
 	n, lost int
 }
 
-// allow returns whether to report now, and what to say of those left out.
-func (l *noiseLimit) allow(now time.Time) (suffix string, ok bool) {
+// Allow returns whether to report now, and what to add about those left out.
+func (l *NoiseLimit) Allow(now time.Time) (suffix string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if now.Sub(l.since) >= time.Minute {
 		l.since, l.n = now, 0
 	}
