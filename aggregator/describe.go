@@ -131,9 +131,21 @@ func part(t *upstreams.Tool, path string, budget int) (json.RawMessage, *failure
 		return nil, &failure{status: statusInvalid, text: fmt.Sprintf("tool_describe: path %q: %v", directory.OneLine(path, 120), err)}
 	}
 	o := rawjson.Object{{Name: "id", Value: quote(t.ID)}, {Name: "path", Value: quote(path)}}
-	return fitTree(budget, value, func(v json.RawMessage, cut []string) json.RawMessage {
+	wrap := func(v json.RawMessage, cut []string) json.RawMessage {
 		return truncated(append(slices.Clone(o), rawjson.Member{Name: "value", Value: v}), cut)
-	}, path), nil
+	}
+	answer := fitTree(budget, value, wrap, path)
+	if kindOf(value) != "an object" || !bytes.Equal(answer, wrap(json.RawMessage("{}"), []string{path})) {
+		return answer, nil
+	}
+	// Too many members even for their pointers: their names, as many as fit,
+	// say what to fetch.
+	var names []string
+	each(value, func(name string, _ json.RawMessage) { names = append(names, name) })
+	with := func(n int) json.RawMessage {
+		return append(answer[:len(answer)-1:len(answer)-1], fmt.Appendf(nil, `,"keys":%s}`, encode(names[:n]))...)
+	}
+	return with(sort.Search(len(names), func(n int) bool { return chars(content(string(with(n+1)))) > budget })), nil
 }
 
 func truncated(o rawjson.Object, cut []string) json.RawMessage {
@@ -241,11 +253,25 @@ func fitTree(budget int, value json.RawMessage, wrap func(json.RawMessage, []str
 		}
 		return with(len(level))
 	}
-	if text, ok := textOf(value); ok { // a single string: its beginning
-		empty := chars(content(string(wrap(quote(""), []string{at}))))
-		return wrap(quote(cutEncoded(text, budget-empty)), []string{at})
+	return wrap(beginning(value, budget-chars(content(string(wrap(json.RawMessage(`""`), []string{at}))))), []string{at})
+}
+
+// beginning returns what max characters of encoded content hold of a value
+// that cannot be cut any smaller: the beginning of a string, the first items
+// of an array. Of an object, each member of which has a pointer of its own, it
+// returns {}.
+func beginning(value json.RawMessage, max int) json.RawMessage {
+	if text, ok := textOf(value); ok {
+		return quote(cutEncoded(text, max))
 	}
-	return wrap(json.RawMessage("{}"), []string{at})
+	items, err := rawjson.Array(value)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	n := sort.Search(len(items), func(n int) bool {
+		return chars(content(string(jsonArray(items[:n+1])))) > max
+	})
+	return jsonArray(items[:n])
 }
 
 // walk visits all objects and arrays that hold something.

@@ -55,7 +55,9 @@ func TestSurface_Sizes(t *testing.T) {
 			if len(raw) > limit.bytes {
 				t.Errorf("%d servers, mode %s: tools/list has %d bytes, want at most %d", len(servers), mode, len(raw), limit.bytes)
 			}
-			var tools struct{ Tools []struct{ Name, Description string } }
+			var tools struct {
+				Tools []struct{ Name, Description string }
+			}
 			if err := json.Unmarshal(raw, &tools); err != nil {
 				t.Fatal(err)
 			}
