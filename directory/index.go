@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -31,7 +30,8 @@ type index struct {
 	free   []uint32        // slots to use again
 	vocab  *vocabulary
 	names  *nameIndex
-	length int // sum of the tools' lengths
+	length int       // sum of the tools' lengths
+	means  vectorSum // of the tools' mean vectors
 }
 
 // doc is one tool in the index, immutable.
@@ -40,6 +40,8 @@ type doc struct {
 	server upstreams.ServerInfo
 	slot   uint32
 	length int // weighted number of words
+	names  int // different words in its name
+	mean   smallVector
 }
 
 func newIndex(log *slog.Logger) *index {
@@ -155,9 +157,15 @@ func (ix *index) insertLocked(c *change, t *upstreams.Tool, s upstreams.ServerIn
 	for term, n := range words {
 		field.terms = append(field.terms, docTerm{term, n})
 		d.length += weigh(n)
+		if n.in(inName) > 0 {
+			d.names++
+		}
 		c.words[term]++
 	}
+	slices.SortFunc(field.terms, func(a, b docTerm) int { return cmp.Compare(a.term, b.term) })
+	d.mean = meanOf(field.terms)
 	ix.length += d.length
+	ix.means.add(&d.mean, +1)
 	c.batch.Update(docID(t.ID), document{docID(t.ID), field})
 	c.writes++
 	c.namesNew = appendNames(c.namesNew, t, d.slot)
@@ -168,6 +176,7 @@ func (ix *index) removeLocked(c *change, d *doc) {
 		c.words[term]--
 	}
 	ix.length -= d.length
+	ix.means.add(&d.mean, -1)
 	ix.slots[d.slot] = nil
 	c.freed = append(c.freed, d.slot)
 	c.batch.Delete(docID(d.tool.ID))
@@ -185,6 +194,7 @@ func (ix *index) snapshotLocked(servers []upstreams.ServerInfo) *ranker {
 	}
 	if r.n > 0 {
 		r.setLengths(float64(ix.length) / float64(r.n))
+		r.common = ix.means.direction()
 	}
 	if ix.writer != nil {
 		snapshot, err := ix.writer.Reader()
@@ -311,58 +321,15 @@ func (t *docTerm) Term() []byte                       { return []byte(t.term) }
 func (t *docTerm) Frequency() int                     { return int(t.n) }
 func (*docTerm) EachLocation(_ segment.VisitLocation) {}
 
-// vocabulary is the words of an index and how many tools have each, sorted,
-// immutable.
-type vocabulary struct {
-	terms []string
-	df    []int32
-}
-
-// apply returns the vocabulary after a change.
-func (v *vocabulary) apply(words map[string]int) *vocabulary {
-	changed := slices.Sorted(maps.Keys(words))
-	next := &vocabulary{
-		terms: make([]string, 0, len(v.terms)+len(changed)),
-		df:    make([]int32, 0, len(v.terms)+len(changed)),
-	}
-	add := func(term string, df int32) {
-		if df > 0 {
-			next.terms = append(next.terms, term)
-			next.df = append(next.df, df)
+// meanOf is the mean direction of a tool's words.
+func meanOf(terms []docTerm) smallVector {
+	table := vectors()
+	var sum vector
+	for _, t := range terms {
+		if row := table.row(t.term); row >= 0 {
+			sum.add(&table.rows[row], float32(math.Log(1+float64(weigh(t.n))/10)))
 		}
 	}
-	i := 0
-	for _, term := range changed {
-		at, found := slices.BinarySearch(v.terms[i:], term)
-		next.terms = append(next.terms, v.terms[i:i+at]...)
-		next.df = append(next.df, v.df[i:i+at]...)
-		i += at
-		df := int32(words[term])
-		if found {
-			df += v.df[i]
-			i++
-		}
-		add(term, df)
-	}
-	next.terms = append(next.terms, v.terms[i:]...)
-	next.df = append(next.df, v.df[i:]...)
-	return next
-}
-
-// count returns how many tools have term.
-func (v *vocabulary) count(term string) int {
-	if i, ok := slices.BinarySearch(v.terms, term); ok {
-		return int(v.df[i])
-	}
-	return 0
-}
-
-// nameKey joins a name, by its hash, to the slot of a tool that has it.
-type nameKey struct {
-	hash uint64
-	slot uint32
-}
-
-func compareNames(a, b nameKey) int {
-	return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.slot, b.slot))
+	sum.normalize()
+	return sum.small()
 }

@@ -1,8 +1,10 @@
 package directory
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"unicode"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
@@ -11,6 +13,16 @@ import (
 // nameIndex finds tools by any form of their names: sorted by hash, immutable.
 type nameIndex struct {
 	keys []nameKey
+}
+
+// nameKey joins a name, by its hash, to the slot of a tool that has it.
+type nameKey struct {
+	hash uint64
+	slot uint32
+}
+
+func compareNames(a, b nameKey) int {
+	return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.slot, b.slot))
 }
 
 var nameSeed = maphash.MakeSeed()
@@ -30,6 +42,11 @@ func plainName(dst []byte, name string) []byte {
 	return dst
 }
 
+// nameForms are the names that a tool goes by, the more exact ones first.
+func nameForms(t *upstreams.Tool) [6]string {
+	return [6]string{t.ID, t.FullName, t.Safe + t.Name, t.Server + t.Name, t.Name, t.Title}
+}
+
 // appendNames appends the keys of every form of t's name: alone, and with the
 // server in front, as configured and as in ids.
 func appendNames(keys []nameKey, t *upstreams.Tool, slot uint32) []nameKey {
@@ -45,10 +62,6 @@ func appendNames(keys []nameKey, t *upstreams.Tool, slot uint32) []nameKey {
 		}
 	}
 	return keys
-}
-
-func nameForms(t *upstreams.Tool) [6]string {
-	return [6]string{t.Name, t.FullName, t.ID, t.Server + t.Name, t.Safe + t.Name, t.Title}
 }
 
 // apply returns the index after a change.
@@ -77,3 +90,118 @@ func (x *nameIndex) find(plain []byte, f func(slot uint32)) {
 		f(x.keys[i].slot)
 	}
 }
+
+// named is a tool that a query names.
+type named struct {
+	slot uint32
+	form int // which form of its name, the more exact the lower
+}
+
+// lookup returns the tools that go by name, in any case and with any
+// separators.
+func (r *ranker) lookup(name string) []named {
+	plain := plainName(nil, name)
+	if len(plain) == 0 {
+		return nil
+	}
+	var found []named
+	r.names.find(plain, func(slot uint32) {
+		for form, have := range nameForms(r.docs[slot].tool) {
+			if string(plainName(nil, have)) == string(plain) {
+				found = append(found, named{slot, form})
+				return
+			}
+		}
+	})
+	return found
+}
+
+// namedIn returns the tools that a query names, a list for each name: the
+// query as a whole is a name, or each of its parts is, or some of its words
+// are and look like names.
+func (r *ranker) namedIn(query string) [][]named {
+	if whole := r.lookup(query); whole != nil {
+		return [][]named{whole}
+	}
+	for _, separators := range []string{",;|\n", ",;|\n\t "} {
+		parts := strings.FieldsFunc(query, func(c rune) bool { return strings.ContainsRune(separators, c) })
+		if lists := r.allNamed(parts); lists != nil {
+			return lists
+		}
+	}
+	var lists [][]named
+	for _, w := range strings.FieldsFunc(query, betweenNames) {
+		if looksLikeName(w) {
+			if found := r.lookup(w); found != nil {
+				lists = append(lists, found)
+			}
+		}
+	}
+	return lists
+}
+
+// allNamed returns the tools that parts name, nil if one of them names none.
+func (r *ranker) allNamed(parts []string) [][]named {
+	if len(parts) < 2 || len(parts) > maxQueryWords {
+		return nil
+	}
+	var lists [][]named
+	for _, part := range parts {
+		if len(plainName(nil, part)) == 0 {
+			continue
+		}
+		found := r.lookup(part)
+		if found == nil {
+			return nil
+		}
+		lists = append(lists, found)
+	}
+	return lists
+}
+
+// betweenNames tells whether c cannot be in the name of a tool as one writes it.
+func betweenNames(c rune) bool {
+	return unicode.IsSpace(c) || strings.ContainsRune(",;|\"'`()[]{}<>", c)
+}
+
+// looksLikeName tells whether a word of a sentence is written like the name
+// of a tool, not like plain English.
+func looksLikeName(w string) bool {
+	w = strings.TrimFunc(w, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	var before rune
+	for _, c := range w {
+		if strings.ContainsRune("_-.:/", c) || unicode.IsDigit(c) || unicode.IsLower(before) && unicode.IsUpper(c) {
+			return true
+		}
+		before = c
+	}
+	return false
+}
+
+// serverNamed returns the server if a query names one and asks for nothing
+// else, "" if it does not.
+func (r *ranker) serverNamed(query string) string {
+	var plain []byte
+	for _, w := range strings.Fields(query) {
+		word := plainName(nil, w)
+		if !serverWords[string(word)] {
+			plain = append(plain, word...)
+		}
+	}
+	if len(plain) == 0 {
+		return ""
+	}
+	for _, s := range r.servers {
+		for _, name := range [3]string{s.Name, s.Safe, s.Title} {
+			if name != "" && string(plainName(nil, name)) == string(plain) {
+				return s.Name
+			}
+		}
+	}
+	return ""
+}
+
+// serverWords are what people write beside the name of a server when they
+// want to know what it can do.
+var serverWords = wordSet(`a all available can commands do does for from functions give have i in is list mcp me my of on
+please server show the tool tools what which with you`)

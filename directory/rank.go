@@ -6,25 +6,12 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
-// Queries are read up to these sizes (contract 4: any text is a query).
-const (
-	maxQueryBytes = 4096
-	maxQueryWords = 64 // different ones
-)
-
 // weights say what a word counts in each field, in tenths.
 var weights = [fields]int{inName: 30, inServer: 15, inText: 10, inParam: 5, inNotes: 3, inAbout: 6, inEnum: 6}
-
-// The constants of BM25; k1 is in tenths like the weights.
-var (
-	bm25K1 = 9.0
-	bm25B  = 0.75
-)
 
 // weigh is the weighted frequency of a word in a tool.
 func weigh(n counts) int {
@@ -44,6 +31,7 @@ type ranker struct {
 	vocab    *vocabulary
 	names    *nameIndex
 	servers  []upstreams.ServerInfo
+	common   vector    // the direction that all tools share
 	postings *postings // nil: nothing is indexed
 }
 
@@ -52,7 +40,7 @@ func (r *ranker) setLengths(average float64) {
 	r.norms = make([]float64, len(r.docs))
 	for i, d := range r.docs {
 		if d != nil {
-			r.norms[i] = bm25K1 * (1 - bm25B + bm25B*float64(d.length)/average)
+			r.norms[i] = tuning.k1 * (1 - tuning.b + tuning.b*float64(d.length)/average)
 		}
 	}
 }
@@ -70,28 +58,161 @@ func (r *ranker) search(ctx context.Context, query string, limit int) ([]scored,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	query = cutText(query, maxQueryBytes)
 	if r.postings == nil || limit <= 0 {
 		return nil, nil
 	}
-	q := r.plan(query)
+	q := r.parse(query)
 	s := newScores(len(r.docs))
 	defer s.free()
-	for g, group := range q.groups {
-		for _, alt := range group {
-			if err := r.postings.each(alt.term, func(slot uint32, n counts) {
-				tf := float64(weigh(n))
-				s.raise(g, slot, alt.weight*tf/(tf+r.norms[slot]))
-			}); err != nil {
-				return nil, err
-			}
+	for i := range q.groups {
+		if err := r.score(s, &q.groups[i]); err != nil {
+			return nil, err
 		}
 	}
-	hits := make([]scored, 0, len(s.touched))
-	for _, slot := range s.touched {
-		hits = append(hits, scored{r.docs[slot].tool, s.total[slot]})
+	hits := r.refine(s, &q)
+	if lists := r.namedIn(query); lists != nil {
+		hits = r.putFirst(lists, hits, s)
+		limit = max(limit, len(lists)) // who lists names gets them all
+	} else if server := r.serverNamed(query); server != "" {
+		if tools := r.toolsOf(server); len(tools) > 0 {
+			hits = tools
+		}
+	}
+	return hits[:min(limit, len(hits))], nil
+}
+
+// putFirst puts the tools that a query names before those it only describes:
+// first the best for each name, then further ones of the same names.
+func (r *ranker) putFirst(lists [][]named, hits []scored, s *scores) []scored {
+	var first, more []scored
+	taken := make(map[*upstreams.Tool]bool)
+	for _, list := range lists {
+		slices.SortFunc(list, func(a, b named) int {
+			return cmp.Or(cmp.Compare(a.form, b.form), cmp.Compare(s.at[b.slot].total, s.at[a.slot].total),
+				cmp.Compare(r.docs[a.slot].tool.ID, r.docs[b.slot].tool.ID))
+		})
+		for i, n := range list {
+			t := r.docs[n.slot].tool
+			switch {
+			case taken[t]:
+				continue
+			case i == 0:
+				first = append(first, scored{t, namedScore})
+			default:
+				more = append(more, scored{t, namedScore})
+			}
+			taken[t] = true
+		}
+	}
+	first = append(first, more...)
+	for _, h := range hits {
+		if !taken[h.tool] {
+			first = append(first, h)
+		}
+	}
+	return first
+}
+
+// namedScore is the score of a tool that the query names: above all others.
+const namedScore = 2
+
+// toolsOf returns all tools of a server, by id.
+func (r *ranker) toolsOf(server string) []scored {
+	var hits []scored
+	for _, d := range r.docs {
+		if d != nil && d.tool.Server == server {
+			hits = append(hits, scored{d.tool, 1})
+		}
 	}
 	sortHits(hits)
-	return hits[:min(limit, len(hits))], nil
+	return hits
+}
+
+// score adds what the tools get for one word of a query.
+func (r *ranker) score(s *scores, g *group) error {
+	s.group++
+	for _, a := range g.alts {
+		worth := g.weight * a.share * a.idf
+		err := r.postings.each(a.term, func(slot uint32, n counts) {
+			tf := float64(weigh(n))
+			named := 0.0
+			if n.in(inName) > 0 {
+				named = a.share
+			}
+			s.raise(slot, worth*tf/(tf+r.norms[slot]), named)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refine looks closer at the best tools: how much of a tool's name the query
+// says, how well the other tools of its server fit, and how near the meaning
+// of all its words is.
+func (r *ranker) refine(s *scores, q *query) []scored {
+	slots := s.best(tuning.candidates, r.docs)
+	if len(slots) == 0 {
+		return nil
+	}
+	hits := make([]scored, len(slots))
+	for i, slot := range slots {
+		d := r.docs[slot]
+		score := s.at[slot].total * (1 + tuning.name*s.at[slot].named/float64(max(1, d.names)))
+		hits[i] = scored{d.tool, score}
+	}
+	r.addServers(hits, slots)
+	r.addMeaning(hits, slots, &q.mean)
+	sortHits(hits)
+	return hits
+}
+
+// addServers favours the tools of servers with several tools that fit.
+func (r *ranker) addServers(hits []scored, slots []uint32) {
+	// Hits are best first but for the names' share; near enough to count.
+	sums := make(map[string]float64)
+	seen := make(map[string]int)
+	best, top := 0.0, 0.0
+	for _, h := range hits {
+		top = max(top, h.score)
+		if seen[h.tool.Server]++; seen[h.tool.Server] <= tuning.serverTools {
+			sums[h.tool.Server] += h.score
+			best = max(best, sums[h.tool.Server])
+		}
+	}
+	for i := range hits {
+		hits[i].score /= top
+		if len(sums) >= 3 {
+			hits[i].score += tuning.server * sums[hits[i].tool.Server] / best
+		}
+	}
+}
+
+// addMeaning favours tools whose words as a whole mean what the query means.
+func (r *ranker) addMeaning(hits []scored, slots []uint32, mean *vector) {
+	q := *mean
+	q.add(&r.common, -q.dot(&r.common))
+	q.normalize()
+	cos := make([]float64, len(hits))
+	best, sum := 0.0, 0.0
+	for i, slot := range slots {
+		m := &r.docs[slot].mean
+		along := float64(r.common.dotSmall(m))
+		if rest := 1 - along*along; rest > 1e-6 {
+			cos[i] = max(0, float64(q.dotSmall(m))/math.Sqrt(rest))
+		}
+		best = max(best, cos[i])
+		sum += cos[i]
+	}
+	average := sum / float64(len(hits))
+	if best-average < 1e-6 {
+		return
+	}
+	for i := range hits {
+		hits[i].score += tuning.mean * max(0, cos[i]-average) / (best - average)
+	}
 }
 
 // sortHits sorts best first; what ranks alike is sorted by id, so that the
@@ -105,86 +226,70 @@ func sortHits(hits []scored) {
 	})
 }
 
-// scores adds up what tools get for a query. Of the alternatives of one group
-// a tool gets the best alone: they are one word of the query.
+// scores adds up what tools get for a query.
 type scores struct {
-	total   []float64 // by slot
-	best    []float64 // of the group that stamp names
-	stamp   []int32
-	touched []uint32 // slots with a total
+	at      []score  // by slot
+	touched []uint32 // slots with a score
+	group   int32    // which word of the query is being scored
+}
+
+// score is what one tool has got.
+type score struct {
+	total float64
+	named float64 // how many words of its name the query says
+	// of the current group
+	best, bestNamed float64
+	group           int32
 }
 
 var scorePool sync.Pool
 
 func newScores(slots int) *scores {
 	s, _ := scorePool.Get().(*scores)
-	if s == nil || cap(s.total) < slots {
-		s = &scores{total: make([]float64, slots), best: make([]float64, slots), stamp: make([]int32, slots)}
+	if s == nil {
+		s = &scores{}
 	}
-	s.total, s.best, s.stamp = s.total[:slots], s.best[:slots], s.stamp[:slots]
+	if len(s.at) < slots {
+		s.at = make([]score, slots)
+	}
 	return s
 }
 
 func (s *scores) free() {
 	for _, slot := range s.touched {
-		s.total[slot], s.stamp[slot] = 0, 0
+		s.at[slot] = score{}
 	}
-	s.touched = s.touched[:0]
+	s.touched, s.group = s.touched[:0], 0
 	scorePool.Put(s)
 }
 
-func (s *scores) raise(group int, slot uint32, score float64) {
-	switch g := int32(group + 1); {
-	case s.stamp[slot] != g:
-		if s.stamp[slot] == 0 {
+// raise gives a tool the score for a word of the current group, if that is
+// better than what it has of this group.
+func (s *scores) raise(slot uint32, score, named float64) {
+	at := &s.at[slot]
+	if at.group != s.group {
+		if at.group == 0 {
 			s.touched = append(s.touched, slot)
 		}
-		s.stamp[slot], s.best[slot] = g, score
-		s.total[slot] += score
-	case score > s.best[slot]:
-		s.total[slot] += score - s.best[slot]
-		s.best[slot] = score
+		at.group, at.best, at.bestNamed = s.group, 0, 0
+	}
+	if score > at.best {
+		at.total += score - at.best
+		at.best = score
+	}
+	if named > at.bestNamed {
+		at.named += named - at.bestNamed
+		at.bestNamed = named
 	}
 }
 
-// plan is a query as the index is asked.
-type plan struct {
-	groups [][]alternative // one a word of the query
-}
-
-// alternative is a word that stands for a word of the query.
-type alternative struct {
-	term   string
-	weight float64 // with the idf
-}
-
-func (r *ranker) plan(query string) plan {
-	query = cut(query, maxQueryBytes)
-	for len(query) > 0 && !utf8.ValidString(query[max(0, len(query)-utf8.UTFMax):]) && len(query) > maxQueryBytes-utf8.UTFMax {
-		query = query[:len(query)-1]
-	}
-	var terms []string
-	times := make(map[string]int)
-	for _, w := range appendWords(nil, query) {
-		if w.stop {
-			continue
-		}
-		if times[w.term]++; times[w.term] == 1 {
-			if terms = append(terms, w.term); len(terms) == maxQueryWords {
-				break
-			}
-		}
-	}
-	var p plan
-	for _, t := range terms {
-		df := r.vocab.count(t)
-		if df == 0 {
-			continue
-		}
-		weight := 1 + math.Log(float64(times[t]))
-		p.groups = append(p.groups, []alternative{{t, weight * r.idf(df)}})
-	}
-	return p
+// best returns the slots of the n best tools, best first.
+func (s *scores) best(n int, docs []*doc) []uint32 {
+	slots := slices.Clone(s.touched)
+	slices.SortFunc(slots, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(s.at[b].total, s.at[a].total), cmp.Compare(docs[a].tool.ID, docs[b].tool.ID))
+	})
+	return slots[:min(n, len(slots))]
 }
 
 // idf tells how much a word says that df of the tools have.

@@ -1,0 +1,186 @@
+package directory
+
+import (
+	"math"
+	"unicode/utf8"
+)
+
+// Queries are read up to these sizes (contract 4: any text is a query).
+const (
+	maxQueryBytes = 4096
+	maxQueryWords = 64 // different ones
+)
+
+// tuning holds the constants of the formula; docs/rationale.md says how they
+// were found.
+var tuning = struct {
+	k1, b float64 // BM25; k1 in tenths of a word, like the weights
+
+	// What an alternative counts beside the word of the query itself.
+	same, near, phrase, joined, split, longer, slip, meaning float64
+	longerMin, longerMax, slipMin, slipMax, meaningMax       int
+	meaningLeast                                             float32
+	light                                                    float64 // what a word counts that most requests could hold
+
+	// What is added to the score of the best candidates.
+	name, server, mean      float64
+	candidates, serverTools int
+}{
+	k1: 12, b: .75,
+	same: .7, near: .35, phrase: .7, joined: .8, split: .5, longer: .4, slip: .6, meaning: .3,
+	longerMin: 4, longerMax: 5, slipMin: 4, slipMax: 3, meaningMax: 10, meaningLeast: .4,
+	light: 1,
+	name:  .2, server: .1, mean: .1,
+	candidates: 100, serverTools: 3,
+}
+
+// query is a text as the index is asked.
+type query struct {
+	groups []group
+	mean   vector
+}
+
+// group is one word of the query with all that stands for it. A tool gets the
+// best of a group, not the sum: it is one word.
+type group struct {
+	weight float64 // how often and how seriously the word is asked
+	idf    float64 // of the word itself
+	alts   []alternative
+}
+
+// alternative is a word of the index that stands for a word of the query.
+type alternative struct {
+	term  string
+	share float64 // 1 for the word itself
+	idf   float64
+}
+
+// parse makes a query of a text.
+func (r *ranker) parse(text string) query {
+	words := appendWords(nil, text)
+	p := parser{r: r, times: make(map[string]int)}
+	words, extra := p.pairs(words)
+	var terms []*word
+	for _, w := range words {
+		if w.stop {
+			continue
+		}
+		if p.times[w.term]++; p.times[w.term] == 1 && len(terms) < maxQueryWords {
+			terms = append(terms, w)
+		}
+	}
+	for _, w := range terms {
+		p.word(w, extra[w.term])
+	}
+	p.q.mean.normalize()
+	return p.q
+}
+
+// cutText returns at most max bytes of s, whole characters.
+func cutText(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
+
+type parser struct {
+	r     *ranker
+	q     query
+	times map[string]int // how often the query has a term
+}
+
+// word adds the group of one word of the query.
+func (p *parser) word(w *word, extra []alternative) {
+	v := p.r.vocab
+	df := v.count(w.term)
+	g := group{weight: 1 + math.Log(float64(p.times[w.term]))}
+	if w.light {
+		g.weight *= tuning.light
+	}
+	idf := p.r.idf(df)
+	add := func(term string, share float64) {
+		if term == w.term {
+			return
+		}
+		if n := v.count(term); n > 0 {
+			g.alts = append(g.alts, alternative{term, share, p.r.idf(n)})
+		}
+	}
+	row := vectors().row(w.term)
+	if row >= 0 {
+		p.q.mean.add(&vectors().rows[row], float32(g.weight*idf))
+	}
+	if df > 0 {
+		g.alts = append(g.alts, alternative{w.term, 1, idf})
+	}
+	for _, e := range extra {
+		add(e.term, e.share)
+	}
+	for _, s := range synonyms()[w.term] {
+		if p.times[s.term] > 0 {
+			continue // counts for itself
+		}
+		if s.same {
+			add(s.term, tuning.same)
+		} else {
+			add(s.term, tuning.near)
+		}
+	}
+	if len(w.term) >= tuning.longerMin {
+		for _, term := range v.longer(w.term, tuning.longerMax) {
+			add(term, tuning.longer)
+		}
+	}
+	switch {
+	case df > 0:
+	case row >= 0:
+		for _, n := range v.near(w.term, tuning.meaningMax, tuning.meaningLeast) {
+			if p.times[n.term] == 0 {
+				add(n.term, tuning.meaning*n.cos)
+			}
+		}
+	case len(w.term) >= tuning.slipMin:
+		for _, term := range v.repair(w.term, tuning.slipMax) {
+			add(term, tuning.slip)
+		}
+	}
+	g.idf = idf
+	p.q.groups = append(p.q.groups, g)
+}
+
+// pairs finds what neighbouring words of the query mean together: for each of
+// their terms what else stands for it, and words to add where both say nothing
+// alone (how much: price).
+func (p *parser) pairs(words []*word) ([]*word, map[string][]alternative) {
+	extra := make(map[string][]alternative)
+	more := words[:len(words):len(words)]
+	for i := range max(0, len(words)-1) {
+		a, b := words[i], words[i+1]
+		if to, ok := phrases()[[2]string{a.text, b.text}]; ok {
+			at := a
+			if a.stop {
+				at = b
+			}
+			for _, w := range to {
+				if at.stop {
+					more = append(more, w)
+				} else {
+					extra[at.term] = append(extra[at.term], alternative{term: w.term, share: tuning.phrase})
+				}
+			}
+		}
+		if !a.stop && !b.stop && len(a.text)+len(b.text) < maxWord-8 {
+			joined := newWord(a.text + b.text).term
+			if p.r.vocab.count(joined) > 0 {
+				for _, w := range []*word{a, b} {
+					extra[w.term] = append(extra[w.term], alternative{term: joined, share: tuning.joined})
+				}
+			}
+		}
+	}
+	return more, extra
+}
