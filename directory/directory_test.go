@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -137,13 +138,18 @@ func TestDirectory_NewestIndexWins(t *testing.T) {
 	d, source := fakeDirectory(t, fakeRules{}, fakeTool("a", "first_ship", ""))
 	first := d.View("")
 	searchIDs(t, first, "ship", 5)
-	ix := d.profiles[""].indexer.index
-	ix.mu.Lock() // holds the updates up
-	unlock := sync.OnceFunc(ix.mu.Unlock)
+	x := d.profiles[""].indexer
+	x.index.mu.Lock() // holds the updates up
+	unlock := sync.OnceFunc(x.index.mu.Unlock)
 	defer unlock()
 
 	source.set(fakeTool("a", "first_ship", ""), fakeTool("b", "second_ship", ""))
-	d.View("") // may be in work already
+	d.View("")
+	for taken := false; !taken; runtime.Gosched() {
+		x.mu.Lock()
+		taken = x.newest == nil // the update to this view has begun, and hangs
+		x.mu.Unlock()
+	}
 	source.set(fakeTool("b", "second_ship", "old words"), fakeTool("c", "third_ship", ""))
 	skipped := d.View("")
 	source.set(fakeTool("b", "second_ship", "new words"), fakeTool("d", "fourth_ship", ""))
@@ -257,6 +263,35 @@ func TestDirectory_Concurrently(t *testing.T) {
 		}
 	})
 	wg.Wait()
+}
+
+// Nobody says when a view is done with: its share of the index is released
+// when it is unreachable.
+func TestDirectory_ReleasesForgottenViews(t *testing.T) {
+	d, source := fakeDirectory(t, fakeRules{}, fakeTools(10)...)
+	v := d.View("")
+	searchIDs(t, v, "invoice", 5)
+	postings := v.index.ranker.postings
+	gone := make(chan struct{})
+	runtime.AddCleanup(v.index, func(c chan struct{}) { close(c) }, gone)
+	v = nil
+	source.set(fakeTools(20)...)
+	d.View("")
+	for range 100 {
+		runtime.GC()
+		select {
+		case <-gone:
+			runtime.GC() // whatever else was queued with it has run
+			released := true
+			postings.once.Do(func() { released = false })
+			if !released {
+				t.Error("a forgotten view still holds its index")
+			}
+			return
+		default:
+		}
+	}
+	t.Error("a forgotten view is still reachable")
 }
 
 func TestNew_WantsItsOptions(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
@@ -105,7 +106,8 @@ func (x *indexer) take() *build {
 	defer x.mu.Unlock()
 	var b *build
 	if len(x.wanted) > 0 {
-		b, x.wanted = x.wanted[0], x.wanted[1:]
+		b = x.wanted[0]
+		x.wanted = slices.Delete(x.wanted, 0, 1) // keeps no pointer to b
 	} else if x.newest != nil {
 		b, x.newest = x.newest, nil
 		b.wanted = true // it is being made: nobody needs to ask again
