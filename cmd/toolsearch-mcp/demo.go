@@ -98,7 +98,7 @@ func (w *walk) sizes(ctx context.Context) {
 	w.say("%d sample servers with %d tools, all inside this process.\n", servers, tools)
 	w.say("  what a client is shown        tools    bytes   tokens (about)")
 	w.say("  every tool, listed directly   %5d  %7d  %7d", tools, direct, direct/bytesPerToken)
-	w.say("  tool search (mode %-9s)   %5d  %7d  %7d", mode, few, search, search/bytesPerToken)
+	w.say("  tool search (mode %s)%s %5d  %7d  %7d", mode, strings.Repeat(" ", 12-len(mode)), few, search, search/bytesPerToken)
 	w.say("  saved                                %6.1f %%", 100*(1-float64(search)/float64(direct)))
 }
 

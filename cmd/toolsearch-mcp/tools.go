@@ -117,6 +117,9 @@ func (a *app) asModel(ctx context.Context, tool string, params map[string]any, p
 		return err
 	}
 	defer p.close()
+	if tool == "tool_search_code" && p.sandboxErr != nil {
+		return fmt.Errorf("programs cannot run here: %w", p.sandboxErr)
+	}
 	if a.wait {
 		p.face.Start()
 		select {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -55,13 +56,13 @@ func readServers(c *Config) field {
 				}
 				folded[strings.ToLower(form)] = name.Value
 			}
-			c.Servers = append(c.Servers, d.readServer(name.Value, join(at, name.Value), value))
+			c.Servers = append(c.Servers, d.readServer(name, join(at, name.Value), value))
 		}
 	}
 }
 
-func (d *decoder) readServer(name, at string, n *yaml.Node) upstreams.Config {
-	e := &entry{at: at, line: n.Line, config: upstreams.Config{Name: name}, lines: map[string]int{}}
+func (d *decoder) readServer(name *yaml.Node, at string, n *yaml.Node) upstreams.Config {
+	e := &entry{at: at, line: name.Line, config: upstreams.Config{Name: name.Value}, lines: map[string]int{}}
 	d.server = e
 	defer func() { d.server = nil }()
 
@@ -239,10 +240,20 @@ var plainWords = regexp.MustCompile(`(?i)^(\d+|true|false|none|null|yes|no|on|of
 
 func (d *decoder) secret(values ...string) {
 	for _, v := range values {
-		if v != "" && !plainWords.MatchString(v) {
+		if v != "" && !plainWords.MatchString(v) && !isPath(v) {
 			d.secrets[v] = true
 		}
 	}
+}
+
+// isPath tells whether a value is a file or folder of this machine: messages
+// need those, and they are no credentials.
+func isPath(v string) bool {
+	if !filepath.IsAbs(v) {
+		return false
+	}
+	_, err := os.Stat(v)
+	return err == nil
 }
 
 // noteSecrets collects what must not be shown: every env and header value,

@@ -247,11 +247,12 @@ mcpServers:
     args: [-y, "@scope/package", --token=s3cr3t-FOUR, --key, s3cr3t-FIVE, --dir, /data, "${SIX}"]
     env: {HARBOR_KEY: s3cr3t-ONE, PATH: /usr/bin}
     cwd: ${HOME}/x
+    inheritEnv: ["${DIR}"]
   b:
     url: https://user:s3cr3t-NINE@h/mcp?key=s3cr3t-THREE&enc=s3cr3t%2FTEN
     headers: {X-Team: s3cr3t-TWO, Authorization: Bearer s3cr3t-SEVEN}
   c: {url: "https://h/${EIGHT}", headers: {A: "${MISSING}"}}
-`, map[string]string{"SIX": "s3cr3t-SIX", "EIGHT": "s3cr3t-EIGHT", "HOME": "/home/me"})
+`, map[string]string{"SIX": "s3cr3t-SIX", "EIGHT": "s3cr3t-EIGHT", "HOME": "/home/me", "DIR": t.TempDir()})
 	for _, want := range []string{"s3cr3t-ONE", "s3cr3t-TWO", "s3cr3t-THREE", "s3cr3t-FOUR", "s3cr3t-FIVE", "s3cr3t-SIX", "Bearer s3cr3t-SEVEN", "s3cr3t-EIGHT", "s3cr3t-NINE", "s3cr3t/TEN", "s3cr3t%2FTEN"} {
 		if !slices.Contains(c.Secrets, want) {
 			t.Errorf("Secrets = %q, want %q among them", c.Secrets, want)
@@ -261,6 +262,9 @@ mcpServers:
 		if slices.Contains(c.Secrets, not) {
 			t.Errorf("Secrets hold %q, which messages need", not)
 		}
+	}
+	if dir := c.Servers[0].InheritEnv[0]; slices.Contains(c.Secrets, dir) {
+		t.Errorf("Secrets hold the folder %q, which messages need", dir)
 	}
 }
 
