@@ -3,7 +3,6 @@ package telemetry
 import (
 	"cmp"
 	"context"
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -94,7 +93,12 @@ func (r *Redactor) String(s string) string {
 
 // Handler returns a handler that redacts messages and attributes, those of
 // errors and of nested groups too, before next sees them.
-func (r *Redactor) Handler(next slog.Handler) slog.Handler { return &handler{r, next} }
+func (r *Redactor) Handler(next slog.Handler) slog.Handler {
+	if r == nil {
+		return next
+	}
+	return &handler{r, next}
+}
 
 type handler struct {
 	redactor *Redactor
@@ -147,29 +151,18 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 // any redacts a value of which only the text is known; one whose text holds
 // no secret is passed on as it is.
 func (h *handler) any(v slog.Value) slog.Value {
-	var texts []string
-	switch x := v.Any().(type) {
-	case nil:
+	x := v.Any()
+	if x == nil || h.redactor.replacer.Load() == nil {
 		return v
-	case error:
-		texts = []string{x.Error()}
-	case fmt.Stringer:
-		texts = []string{x.String()}
-	case encoding.TextMarshaler:
-		text, err := x.MarshalText()
-		if err != nil {
-			return v
-		}
-		texts = []string{string(text)}
-	case []byte:
-		texts = []string{string(x)}
-	default:
-		// The text handler prints what fmt prints, the JSON handler what
-		// encoding/json does.
-		texts = []string{fmt.Sprintf("%+v", x)}
-		if b, err := json.Marshal(x); err == nil {
-			texts = append(texts, string(b))
-		}
+	}
+	if b, ok := x.([]byte); ok {
+		x = string(b)
+	}
+	// The text handler prints what fmt prints (which, unlike a call of Error or
+	// String, bears nil pointers), the JSON handler what encoding/json does.
+	texts := []string{fmt.Sprint(x), fmt.Sprintf("%+v", x)}
+	if b, err := json.Marshal(x); err == nil {
+		texts = append(texts, string(b))
 	}
 	for _, text := range texts {
 		if clean := h.redactor.String(text); clean != text {
