@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,9 +126,9 @@ func TestHTTP_FailedCallsLeaveTheSessionAlive(t *testing.T) {
 		}, ErrLost, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			good := false
+			var good atomic.Bool
 			cfg := listen(t, &rpc{call: func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
-				if good {
+				if good.Load() {
 					reply(w, id, fine)
 					return
 				}
@@ -149,7 +150,7 @@ func TestHTTP_FailedCallsLeaveTheSessionAlive(t *testing.T) {
 			if !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("callError() = %v, want %q in it", err, tc.text)
 			}
-			good = true
+			good.Store(true)
 			if _, err := callTool(t, s, "x"); err != nil {
 				t.Errorf("the next call: %v", err)
 			}
@@ -435,8 +436,8 @@ func TestHTTP_ScriptedServer(t *testing.T) {
 
 // older is a server of the transport of 2024-11-05.
 type older struct {
-	endpoint string // named in the endpoint event; "": it serves itself
-	refuse   int    // status of posts after initialize; 0: 202
+	endpoint string       // named in the endpoint event; "": it serves itself
+	refuse   atomic.Int32 // status of posts after initialize; 0: 202
 	events   chan string
 }
 
@@ -470,8 +471,8 @@ func (s *older) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case m.Method == "initialize":
 			s.events <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"old","version":"1"}}}`, m.ID)
-		case m.ID != nil && s.refuse != 0:
-			w.WriteHeader(s.refuse)
+		case m.ID != nil && s.refuse.Load() != 0:
+			w.WriteHeader(int(s.refuse.Load()))
 			io.WriteString(w, "no")
 			return
 		case m.ID != nil:
@@ -495,11 +496,11 @@ func TestHTTP_OlderTransport(t *testing.T) {
 		if err != nil || string(res) != `{"old":true}` || progress != 1 {
 			t.Errorf("call = %s, %v after %d progress notifications", res, err, progress)
 		}
-		srv.refuse = 503
+		srv.refuse.Store(503)
 		if _, err := callTool(t, s, "x"); !errors.Is(callError(err), ErrUnavailable) {
 			t.Errorf("refused call = %v, want ErrUnavailable", err)
 		}
-		srv.refuse = 0
+		srv.refuse.Store(0)
 		if _, err := callTool(t, s, "x"); err != nil {
 			t.Errorf("the call after it: %v", err)
 		}
