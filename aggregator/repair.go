@@ -70,10 +70,11 @@ func repairCall(input json.RawMessage, p phrases, find func(string) (*upstreams.
 	members, _ := rawjson.Parse(input) // checked
 	selector, rest := takeSelector(members)
 	control := func() string {
-		if exact(selector) != nil {
+		name := controlName(selector)
+		if name != "" && exact(selector) != nil {
 			return "" // a server has a tool with such a full name
 		}
-		return controlName(selector)
+		return name
 	}
 	if selector == "" || control() == nameCall {
 		// The whole call stands one level too deep, or is sent to tool_call itself.

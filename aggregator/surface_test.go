@@ -83,7 +83,7 @@ func TestSurface_Golden(t *testing.T) {
 	for _, mode := range []Mode{ModeCode, ModeTools, ModeDirectory, ModeOff} {
 		r := newRig(t, newFakeServers(
 			fakeServer{Name: "calendar", Description: "appointments and rooms", Tools: []json.RawMessage{tool("create_event", "Create an event.", "")}},
-			fakeServer{Name: "files", Tools: []json.RawMessage{tool("read_file", "Read a file.", "")}},
+			fakeServer{Name: "files", Description: "notes and drafts", Tools: []json.RawMessage{tool("read_file", "Read a file.", "")}},
 		), rigOptions{settings: Settings{Mode: string(mode)}})
 		raw := list(t, r)
 		fmt.Fprintf(&got, "## %s: %d bytes\n%s\n\n%s\n\n", mode, len(raw), raw, r.faceFor(faceKey{"", mode}).instructions)
