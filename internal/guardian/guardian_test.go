@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "parent":
 		parent()
-	case "stubborn", "grandchild":
+	case "stubborn", "grandchild", "stray", "detacher":
 		stubborn(role)
 	}
 }
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func start(role string) (*exec.Cmd, *bufio.Reader, error) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{"GUARDIAN_TEST_ROLE=" + role}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: role != "grandchild"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: role != "grandchild" && role != "stray", Setsid: role == "stray"}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, nil, err
@@ -60,19 +60,23 @@ func parent() {
 	select {}
 }
 
-// stubborn ignores everything that can be ignored, and has a child like it.
+// stubborn ignores everything that can be ignored, and has a child like it:
+// in its group, or as a stray.
 func stubborn(role string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-	if role == "stubborn" {
-		_, out, err := start("grandchild")
+	child := map[string]string{"stubborn": "grandchild", "detacher": "stray"}[role]
+	pid := os.Getpid()
+	if child != "" {
+		cmd, out, err := start(child)
 		if err == nil {
 			_, err = out.ReadString('\n')
 		}
 		if err != nil {
 			return
 		}
+		pid = cmd.Process.Pid
 	}
-	fmt.Println("ready")
+	fmt.Println(pid)
 	time.Sleep(time.Minute)
 }
 
@@ -205,6 +209,31 @@ func TestEnd(t *testing.T) {
 		}
 		if Alive(cmd.Process.Pid) {
 			t.Error("the group is alive")
+		}
+	})
+	t.Run("stray", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("strays are found on Linux only")
+		}
+		cmd, out, err := start("detacher")
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := out.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		stray, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil || !Alive(stray) {
+			t.Fatalf("stray %q: %v, want the leader of a group of its own", line, err)
+		}
+		go func() { io.Copy(io.Discard, out); cmd.Wait() }()
+		if err := End(t.Context(), cmd.Process.Pid, 0, 50*time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		if Alive(stray) {
+			syscall.Kill(stray, syscall.SIGKILL)
+			t.Error("the stray is alive")
 		}
 	})
 	t.Run("obedient, ctx ended", func(t *testing.T) {

@@ -155,9 +155,12 @@ func startLocked() error {
 // End ends a process group: it waits up to quiet for the group to end by
 // itself, sends SIGTERM, waits up to term, and sends SIGKILL. When ctx ends,
 // the waits are over at once. It returns when no process of the group is
-// left, or an error if there still is one a while after SIGKILL.
+// left, or an error if there still is one a while after SIGKILL. On Linux it
+// ends descendants that left the group too.
 func End(ctx context.Context, pgid int, quiet, term time.Duration) error {
-	if gone(ctx, pgid, quiet) {
+	lost := strays{}
+	lost.look(pgid)
+	if gone(ctx, pgid, lost, quiet) {
 		return nil
 	}
 	for _, step := range []struct {
@@ -168,14 +171,10 @@ func End(ctx context.Context, pgid int, quiet, term time.Duration) error {
 		{syscall.SIGTERM, ctx, term},
 		{syscall.SIGKILL, context.Background(), killGrace},
 	} {
-		if err := syscall.Kill(-pgid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-			// EPERM: macOS says so of zombies, and all systems of processes
-			// that changed their user. What can be done is to look again.
-			if !Alive(pgid) {
-				return nil
-			}
-		}
-		if gone(step.ctx, pgid, step.wait) {
+		lost.look(pgid)
+		_ = syscall.Kill(-pgid, step.signal) // what is left is looked at below
+		lost.signal(step.signal)
+		if gone(step.ctx, pgid, lost, step.wait) {
 			return nil
 		}
 	}
@@ -183,19 +182,18 @@ func End(ctx context.Context, pgid int, quiet, term time.Duration) error {
 }
 
 // gone waits until the group is gone, up to limit or the end of ctx.
-func gone(ctx context.Context, pgid int, limit time.Duration) bool {
+func gone(ctx context.Context, pgid int, lost strays, limit time.Duration) bool {
 	deadline := time.Now().Add(limit)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		if !Alive(pgid) {
+		if !Alive(pgid) && !lost.alive() {
 			return true
 		}
 		left := time.Until(deadline)
-		if left <= 0 {
+		if left <= 0 || ctx.Err() != nil {
 			return false
 		}
 		select {
 		case <-ctx.Done():
-			return !Alive(pgid)
 		case <-time.After(min(pause, left)):
 		}
 	}
