@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	bluge "github.com/blugelabs/bluge/index"
 	segment "github.com/blugelabs/bluge_segment_api"
@@ -30,8 +31,9 @@ type index struct {
 	free   []uint32        // slots to use again
 	vocab  *vocabulary
 	names  *nameIndex
-	length int       // sum of the tools' lengths
-	means  vectorSum // of the tools' mean vectors
+	length int             // sum of the tools' lengths
+	means  vectorSum       // of the tools' mean vectors
+	kept   <-chan struct{} // closed by bluge when it is done with the last batch; nil before
 }
 
 // doc is one tool in the index, immutable.
@@ -112,6 +114,9 @@ func (ix *index) update(tools []*upstreams.Tool, servers []upstreams.ServerInfo)
 	slices.Sort(ix.free)
 
 	if ix.writer != nil && c.writes > 0 {
+		kept := make(chan struct{})
+		c.batch.SetPersistedCallback(func(error) { close(kept) })
+		ix.kept = kept
 		if err := ix.writer.Batch(c.batch); err != nil {
 			ix.log.Error("search index", "err", err)
 		}
@@ -215,6 +220,14 @@ func (ix *index) close() {
 	}
 	ix.closed = true
 	if ix.writer != nil {
+		// bluge has a data race if it is closed while it copies a batch in the
+		// background. That takes milliseconds; it must not hold us up for ever.
+		if ix.kept != nil {
+			select {
+			case <-ix.kept:
+			case <-time.After(2 * time.Second):
+			}
+		}
 		if err := ix.writer.Close(); err != nil {
 			ix.log.Warn("search index", "err", err)
 		}
