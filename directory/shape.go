@@ -249,14 +249,14 @@ func (r *schemaReader) readType(s map[string]any, name string, depth int) *shape
 }
 
 func (r *schemaReader) readObject(s map[string]any, depth int) *shape {
-	n := &shape{object: true, complete: true}
+	n := &shape{object: true}
 	declared, isMap := s["properties"].(map[string]any)
 	closed := s["additionalProperties"] == false || s["unevaluatedProperties"] == false
-	if _, given := s["additionalProperties"]; isMap && len(declared) == 0 && !given {
-		n.complete = false // says "no parameters", and means it most of the time
-	} else {
-		n.open = !closed
-	}
+	_, opened := s["additionalProperties"]
+	// A schema that lists properties and is silent about others is shown as if
+	// closed, as in the original; but it promises nothing, so it is not complete.
+	n.complete = closed
+	n.open = !closed && (opened || !isMap)
 	if hasAny(s, "patternProperties") {
 		n.open = true
 	}
