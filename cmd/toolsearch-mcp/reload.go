@@ -59,7 +59,7 @@ func watchFolders(w *fsnotify.Watcher, path string) error {
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || filepath.Dir(real) == filepath.Dir(path) {
-		return err
+		return nil // the file is away for the moment, or no link
 	}
 	return w.Add(filepath.Dir(real))
 }
@@ -89,6 +89,9 @@ func (p *program) follow(ctx context.Context, hangup <-chan os.Signal, watcher *
 			quiet = time.After(min(settleTime, max(0, maxSettleTime-time.Since(since))))
 		case <-quiet:
 			quiet = nil
+			if err := watchFolders(watcher, p.config.Path); err != nil { // a link may lead elsewhere now
+				p.log.Warn("watching the configuration file", "err", err)
+			}
 			now, err := os.ReadFile(p.config.Path)
 			if err == nil && !bytes.Equal(now, last) {
 				last = now
