@@ -238,7 +238,7 @@ func (h *host) call(ctx context.Context, c *codebridge.Call) (json.RawMessage, e
 	if f != nil {
 		return nil, f.toolError(nil)
 	}
-	rest := &resting{call: c}
+	rest := &restful{rest: c.Rest}
 	defer rest.end()
 	res, f := h.s.do(ctx, upstreams.Call{
 		ID: h.s.nextCallID(), Parent: h.id, From: h.session.caller(), Via: upstreams.ViaCode,
@@ -269,10 +269,10 @@ func (h *host) find(ctx context.Context, selector string) (*upstreams.Tool, *fai
 	return now, f
 }
 
-// resting lets the clock of a script rest while a call reports progress:
+// restful lets the clock of a script rest while a call reports progress:
 // until restTime has passed without any.
-type resting struct {
-	call *codebridge.Call
+type restful struct {
+	rest func() (resume func()) // fixed at creation
 
 	// mu guards the following
 	mu     sync.Mutex
@@ -285,20 +285,20 @@ type resting struct {
 const restTime = 10 * time.Second
 
 // Progress implements upstreams.Client.
-func (r *resting) Progress(json.RawMessage) {
+func (r *restful) Progress(json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.ended:
 	case r.resume == nil:
-		r.resume = r.call.Rest()
+		r.resume = r.rest()
 		r.timer = time.AfterFunc(restTime, r.wake)
 	default:
 		r.timer.Reset(restTime)
 	}
 }
 
-func (r *resting) wake() {
+func (r *restful) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.resume != nil {
@@ -307,7 +307,7 @@ func (r *resting) wake() {
 	}
 }
 
-func (r *resting) end() {
+func (r *restful) end() {
 	r.mu.Lock()
 	r.ended = true
 	if r.timer != nil {
