@@ -11,26 +11,34 @@ const (
 	maxQueryWords = 64 // different ones
 )
 
-// tuning holds the constants of the formula; docs/rationale.md says how they
-// were found.
+// tuning holds the constants of the formula. docs/rationale.md tells how they
+// were found, and what else was tried.
 var tuning = struct {
 	k1, b float64 // BM25; k1 in tenths of a word, like the weights
 
 	// What an alternative counts beside the word of the query itself.
-	same, near, phrase, joined, split, longer, slip, meaning float64
-	longerMin, longerMax, slipMin, slipMax, meaningMax       int
-	meaningLeast                                             float32
-	light                                                    float64 // what a word counts that most requests could hold
+	same    float64 // another name of the same thing
+	near    float64 // a word close to it, while tools have the word itself
+	absent  float64 // the same, when no tool has the word itself
+	phrase  float64 // what two words mean together
+	joined  float64 // two words written as one
+	longer  float64 // a word that begins with it
+	slip    float64 // a word that it may be a slip of
+	meaning float64 // a word near in meaning, times the cosine
 
-	// What is added to the score of the best candidates.
+	longerMin, longerMax int // letters of the word; alternatives
+	slipMin, slipMax     int
+	meaningMax           int
+	meaningLeast         float32 // cosine
+
+	// What is added to the best candidates, beside 1 for the best of all.
 	name, server, mean      float64
 	candidates, serverTools int
 }{
 	k1: 12, b: .75,
-	same: .7, near: .35, phrase: .7, joined: .8, split: .5, longer: .4, slip: .6, meaning: .3,
+	same: .9, near: .35, absent: .8, phrase: .9, joined: .8, longer: .3, slip: .6, meaning: .3,
 	longerMin: 4, longerMax: 5, slipMin: 4, slipMax: 3, meaningMax: 10, meaningLeast: .4,
-	light: 1,
-	name:  .2, server: .1, mean: .1,
+	name: .15, server: .1, mean: .05,
 	candidates: 100, serverTools: 3,
 }
 
@@ -98,9 +106,6 @@ func (p *parser) word(w *word, extra []alternative) {
 	v := p.r.vocab
 	df := v.count(w.term)
 	g := group{weight: 1 + math.Log(float64(p.times[w.term]))}
-	if w.light {
-		g.weight *= tuning.light
-	}
 	idf := p.r.idf(df)
 	add := func(term string, share float64) {
 		if term == w.term {
@@ -124,9 +129,12 @@ func (p *parser) word(w *word, extra []alternative) {
 		if p.times[s.term] > 0 {
 			continue // counts for itself
 		}
-		if s.same {
+		switch {
+		case s.same:
 			add(s.term, tuning.same)
-		} else {
+		case df == 0:
+			add(s.term, tuning.absent)
+		default:
 			add(s.term, tuning.near)
 		}
 	}

@@ -324,6 +324,369 @@ detail information
 size dimension
 limit quota
 list inventory catalog
+push deploy release ship
+timesheet hours
+odds probability chance likelihood
+percent percentage ratio proportion
+sum add total plus
+subtract minus difference
+multiply product times
+average mean median
+round integer
+power exponent
+root sqrt
+attorney lawyer legal law
+teacher tutor education
+chef cook
+author writer
+musician artist singer band
+actor cast
+director filmmaker
+gym fitness workout
+concert show gig performance event
+theater theatre broadway play
+museum gallery exhibition
+ticket pass admission
+tour excursion sightseeing
+ride taxi cab uber
+train railway rail
+bus transit transport
+airport flight
+luggage baggage
+ski snow winter
+surf wave beach
+hike trail
+camp tent
+party celebration
+wedding marriage
+baby child kid
+parent mother father mom dad
+gift shopping
+beauty makeup cosmetics skincare
+furniture decor interior
+cleaning housekeeping
+plumber electrician handyman
+haircut salon stylist
+massage spa
+therapy therapist counselor
+psychology mental
+symptom diagnosis
+pill medication dose
+vitamin supplement
+hospital clinic
+insurance policy coverage
+claim request
+invest investment portfolio stock
+trade buy sell swap
+dividend yield
+earnings financial
+etf fund
+bond treasury
+debt loan
+interest rate
+token nft
+swap exchange trade
+blockchain chain onchain
+contract abi
+gas fee
+validator stake
+deposit fund
+withdraw payout
+donate donation charity
+sentiment mood opinion emotion
+review rating feedback
+survey poll form
+vote ballot
+plagiarism originality
+grammar spelling proofread
+paraphrase rephrase rewrite reword
+essay article writing
+blog post article
+caption subtitle
+logo brand branding
+banner ad advertisement
+ad campaign marketing advertising
+seo keyword ranking
+traffic visitors analytics
+lead prospect
+deal opportunity
+pipeline funnel
+quote estimate
+shipment package parcel delivery
+track trace
+warehouse inventory stock
+supplier vendor
+cart basket
+coupon promo voucher
+wishlist favorites
+menu dish
+reservation table
+ingredient recipe
+calorie nutrition
+wine beer drink
+coffee tea
+vegan vegetarian diet
+horoscope astrology zodiac
+tarot fortune
+quote saying proverb
+riddle puzzle trivia
+word vocabulary dictionary
+definition meaning dictionary define
+synonym thesaurus
+pronunciation pronounce
+acronym abbreviation
+encyclopedia wikipedia knowledge
+fact knowledge
+graph node edge relation entity
+entity node object
+relation relationship link connection
+observation fact note
+vector embedding
+index collection
+insert upsert put
+schema structure columns
+join combine
+transaction commit
+cache memory
+container image docker
+volume mount disk
+namespace scope
+replica scale
+ingress route
+secret credential
+certificate ssl tls
+firewall security
+vulnerability cve security exploit
+malware virus antivirus threat
+scan inspect check
+spam abuse
+subnet network
+port socket
+ping reachability latency
+domain whois dns
+request call
+endpoint api route
+payload body
+header metadata
+redirect forward
+proxy gateway
+session context
+cookie storage
+tab window
+element selector button
+hover mouse pointer
+keyboard key press type
+scroll swipe
+drag drop move
+form field input
+dropdown option select
+checkbox toggle
+upload attach
+wait sleep delay pause
+timeout deadline
+retry repeat
+loop iterate
+parse extract
+regex pattern
+match find
+substring text
+concat concatenate combine join append
+prepend prefix
+trim strip
+uppercase lowercase case
+encode base64
+compress zip archive
+decompress unzip extract
+resize scale crop
+rotate turn flip
+blur filter effect
+transparent background
+watermark stamp
+thumbnail preview
+render draw generate
+mesh model 3d
+scene canvas
+layer frame
+component element
+style css
+icon symbol emoji
+reaction emoji
+mention tag
+pin bookmark star
+bookmark favorite save
+playlist collection
+album record
+artist musician
+lyric song
+volume loudness
+mute silence
+brightness light
+thermostat climate
+vacuum clean
+garage door
+camera photo
+alarm security
+doorbell camera
+print printer
+scan document
+sign signature
+contract document
+template boilerplate
+snippet code
+gist snippet
+fork copy clone
+star favorite
+stash shelve
+rebase merge
+diff changes
+blame annotate
+untracked status
+hook trigger
+runner agent
+artifact output
+coverage test
+assert verify
+mock fake stub
+benchmark performance
+profile performance
+flame profile
+trace span
+metric gauge
+threshold limit
+anomaly outlier
+forecast predict prediction projection
+trend pattern history
+correlation regression
+cluster group
+classify categorize label
+train fit
+dataset data
+experiment run
+notebook jupyter
+cell block
+formula expression
+pivot table
+axis chart
+pie chart
+histogram chart
+heatmap chart
+flowchart diagram
+mindmap diagram
+timeline history
+kanban board
+backlog tasks
+epic initiative
+story ticket
+subtask task
+dependency blocker
+priority urgency
+reporter author
+watcher follower
+estimate points
+burndown chart
+standup meeting
+retrospective meeting
+attendee participant guest
+organizer host
+rsvp respond
+recurring repeat
+reschedule move update
+timezone time
+holiday vacation
+birthday date
+anniversary date
+countdown timer
+stopwatch timer
+sunrise sunset astronomy
+moon lunar astronomy
+planet space astronomy
+satellite iss space
+earthquake seismic
+storm hurricane weather
+pollution air quality
+pollen allergy
+tide ocean
+species animal
+breed dog cat
+vet veterinary
+crop farm agriculture
+soil garden
+molecule compound chemical
+protein structure
+gene genome dna
+element chemistry
+force physics
+velocity speed
+acceleration physics
+mass weight
+volume capacity
+area surface
+circumference perimeter
+triangle geometry
+circle geometry
+matrix linear
+derivative calculus
+integral calculus
+equation solve
+prime number
+factorial number
+fibonacci sequence
+permutation combination
+gcd divisor
+statistics standard deviation
+`
+
+// generalThings name the kind, after the colon, of things that people ask for
+// by their own names. It does not hold the other way round.
+const generalThings = `
+dollar euro yen pound rupee peso yuan franc usd eur gbp jpy inr: currency
+celsius fahrenheit degree degrees kelvin: temperature
+kilometer kilometers mile miles meter meters feet inch inches: distance length
+kilogram kilograms pounds kg lbs: weight
+liter gallon milliliter: volume
+latitude longitude lat lon lng: coordinates location
+monday tuesday wednesday thursday friday saturday sunday: date
+january february march april june july august september october november december: date
+rain rainy sunny snow wind humid humidity umbrella: weather
+pizza sushi burger pasta italian thai mexican: restaurant food
+guitar piano violin drums: music instrument
+football soccer basketball baseball tennis cricket hockey golf nba nfl: sports
+apple tesla amazon google microsoft nvidia aapl tsla: stock company
+bitcoin ethereum solana dogecoin: crypto
+python javascript typescript java golang rust ruby: code
+french german spanish italian chinese japanese portuguese korean hindi: language translate
+paris london tokyo berlin toronto chicago boston seattle: city location
+toyota ford honda bmw mercedes: car
+dog cat puppy kitten: pet animal
+lamp light bulb thermostat: device
+sofa chair desk: furniture
+shirt shoes dress jacket jeans sneakers: clothing fashion
+lipstick shampoo skincare: beauty
+hamlet romeo: play
+gmail outlook: email
+postgres postgresql mysql sqlite mongodb mariadb: database
+slack discord telegram whatsapp: message chat
+jira linear asana trello: issue task
+xls xlsx csv: spreadsheet
+png jpg jpeg gif webp svg: image
+mp3 wav flac: audio
+mp4 mov avi mkv: video
+zip tar gz rar: archive
+html css: web page
+json yaml xml: format data
+sha256 md5 sha1: hash
+rsa aes: encryption
+erc721: nft
+erc20: token
+wifi bluetooth router: network
+cpu gpu ram: hardware system
+president senator congress parliament: politics government
+headache fever cough pain: symptom health
+cancer diabetes asthma: disease medical
+thriller comedy horror drama: movie genre
+novel: book
+mozart beethoven: music composer
+hiking skiing surfing camping: travel outdoor
 `
 
 // synonym is one word that stands for another.
@@ -352,6 +715,16 @@ var synonyms = sync.OnceValue(func() map[string][]synonym {
 	}
 	add(sameThings, true)
 	add(nearThings, false)
+	for line := range strings.Lines(generalThings) {
+		things, kinds, _ := strings.Cut(line, ":")
+		for _, from := range appendWords(nil, things) {
+			for _, to := range appendWords(nil, kinds) {
+				if from.term != to.term && !hasSynonym(table[from.term], to.term) {
+					table[from.term] = append(table[from.term], synonym{to.term, false})
+				}
+			}
+		}
+	}
 	return table
 })
 

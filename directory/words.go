@@ -12,10 +12,9 @@ import (
 // word is one word of a text in the forms that ranking needs. Words are shared
 // and must not be changed.
 type word struct {
-	text  string // folded: lower case, without accents
-	term  string // its stem: what the index knows it by
-	stop  bool   // carries no meaning of its own in a query
-	light bool   // could stand in most requests, whatever is wanted
+	text string // folded: lower case, without accents
+	term string // its stem: what the index knows it by
+	stop bool   // carries no meaning of its own in a query
 }
 
 // appendWords appends the words of text to dst: runs of letters and digits,
@@ -183,7 +182,7 @@ func intern(run []rune) *word {
 }
 
 func newWord(text string) *word {
-	w := &word{text: text, term: text, stop: stopWords[text], light: lightWords[text]}
+	w := &word{text: text, term: text, stop: stopWords[text]}
 	if isLatin(text) {
 		env := snowballstem.NewEnv(text)
 		english.Stem(env)
@@ -259,29 +258,6 @@ t than thank thanks that the their theirs them themselves then there these they 
 under until up upon us use used using usually
 ve very via want wanted wants was wasn way we were weren what whatever when where whether which while who whom whose why will wish with within without won wonder wondering would wouldn
 yes yet you your yours yourself yourselves d
-`)
-
-// lightWords are common in requests for anything.
-var lightWords = wordSet(`
-new best good great better nice right able first last next second
-way ways lot kind sort bit bunch
-make making made give giving given take taking took put go going gone come coming keep keeping
-look find finding found tell say think see seeing seen hear
-help assist assistance support try trying start interested interest recommend recommendation recommendations suggest suggestion suggestions suggesting advice advise
-question questions answer ask asking
-people person guy someone friend friends family
-day days today tomorrow yesterday week weekend month year years time times hour hours minute minutes upcoming recent recently currently current
-many several two three four five ten another different various specific certain particular
-one's based related including include includes provide provides providing
-really actually currently available information info details data
-work working project looking forward learn understand understanding
-big small long short high low
-full total exact exactly complete
-currently popular top favorite reliable effective effectively efficient important
-city country world area place
-name named called
-result results list show get use user users tool tools app feature features option options
-following above provided
 `)
 
 func wordSet(list string) map[string]bool {
