@@ -168,7 +168,11 @@ func (s *server) send(ctx context.Context, ss *session, call Call, alive func())
 	}
 	sending, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ss.ctx, func() { cancel(errDropped) })()
+	defer context.AfterFunc(ss.ctx, func() {
+		if cause := context.Cause(ss.ctx); !errors.Is(cause, errGone) { // then the true error is on its way
+			cancel(cause)
+		}
+	})()
 
 	// Cancelling sends notifications/cancelled with the request's own id (SDK).
 	raw, err := wire.CallRaw(sending, ss.cs, "tools/call", params)
@@ -216,7 +220,7 @@ func (s *server) lost(ss *session, cause error) error {
 		}
 	default:
 	}
-	if cause == nil || errors.Is(cause, errDropped) {
+	if cause == nil {
 		return err
 	}
 	return fmt.Errorf("%w (%s)", err, strings.TrimPrefix(cause.Error(), ErrLost.Error()+": "))

@@ -4,16 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/mcptest"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/secret"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
 )
 
 // listener is the client of a call.
@@ -231,27 +236,74 @@ func TestDo_RemovedAndHiddenTools(t *testing.T) {
 // again on a new one, and nobody sees an error.
 func TestDo_RepeatsWhatWasNotExecuted(t *testing.T) {
 	srv := mcptest.New(mcptest.Script{Tools: tools("order")})
-	cfg := Config{Name: "shop", URL: secret.String(srv.Listen(t))}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // no stream that could notice the end first
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		srv.ServeHTTP(w, r)
+	}))
+	defer web.Close()
 	s := NewSet(Options{})
-	apply(t, s, cfg)
+	apply(t, s, Config{Name: "shop", URL: secret.String(web.URL)})
 	defer s.Close()
 	live(t, s, "shop")
-	srv.Drop() // the server forgets all sessions: 404 from now on
-	if _, err := do(t, s, "shop", "order", `{}`); err != nil {
-		t.Errorf("call after the session was forgotten: %v", err)
-	}
-	if n := len(mustAwait(t, srv, "initialize", 2)); n != 2 {
-		t.Errorf("%d sessions, want a second one", n)
+	for sessions := range 3 {
+		if _, err := do(t, s, "shop", "order", `{}`); err != nil {
+			t.Errorf("call after the session was forgotten: %v", err)
+		}
+		if n := count(srv, "initialize"); n != sessions+1 {
+			t.Errorf("%d sessions, want %d", n, sessions+1)
+		}
+		srv.Drop() // the server forgets all sessions: 404 from now on
 	}
 }
 
-func mustAwait(t *testing.T, srv *mcptest.Server, method string, n int) []mcptest.Message {
-	t.Helper()
-	found, err := srv.Await(t.Context(), method, n)
-	if err != nil {
-		t.Fatal(err)
+// A server that forgets every session at once is asked twice and no more.
+func TestDo_RepeatsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := mcptest.New(mcptest.Script{Tools: tools("order")})
+		var writes atomic.Int32
+		s := NewSet(Options{})
+		apply(t, s, Config{Name: "shop", Dial: func(ctx context.Context) (mcp.Transport, error) {
+			tr, err := srv.Dial(ctx)
+			return forgetful{tr, &writes}, err
+		}})
+		live(t, s, "shop")
+		if _, err := do(t, s, "shop", "order", `{}`); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("call = %v, want ErrUnavailable", err)
+		}
+		if n := writes.Load(); n != 2 {
+			t.Errorf("the call was tried %d times, want 2", n)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// forgetful refuses to send calls.
+type forgetful struct {
+	mcp.Transport
+	writes *atomic.Int32
+}
+
+func (f forgetful) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := f.Transport.Connect(ctx)
+	return &forgetfulConn{c, f.writes}, err
+}
+
+type forgetfulConn struct {
+	mcp.Connection
+	writes *atomic.Int32
+}
+
+func (c *forgetfulConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	if r, ok := m.(*jsonrpc.Request); ok && r.Method == "tools/call" {
+		c.writes.Add(1)
+		return wire.ErrNotSent
 	}
-	return found
+	return c.Connection.Write(ctx, m)
 }
 
 func TestDo_NeedsAuth(t *testing.T) {

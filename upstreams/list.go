@@ -144,6 +144,7 @@ func (r *refresher) follow(ctx context.Context, gone <-chan error) error {
 	for {
 		select {
 		case err := <-gone:
+			r.session.end(errGone)
 			return connectionLost(err)
 		case <-ctx.Done():
 			return context.Cause(ctx)

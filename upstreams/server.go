@@ -28,8 +28,9 @@ const (
 	sessionGrace = time.Second
 )
 
-// errDropped ends a session that a call found unusable.
-var errDropped = errors.New("session given up")
+// errGone ends a session whose connection has ended: the SDK has told all its
+// calls.
+var errGone = errors.New("connection ended")
 
 // server is one configured server: its life, and what is known of it. One
 // goroutine, run, owns the connection; there is at most one at a time.
@@ -255,7 +256,6 @@ func (s *server) connect(ctx context.Context, l *link) (*mcp.ClientSession, erro
 
 // shut ends a session and its link, in bounded time.
 func (s *server) shut(ss *session) {
-	ss.end(errDropped) // calls in flight end now
 	closed := make(chan struct{})
 	if ss.cs == nil {
 		close(closed)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,12 +190,12 @@ func TestSet_HealthyServerIsUsableWhileOthersStart(t *testing.T) {
 func TestServer_ReconnectsOnUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := mcptest.New(mcptest.Script{Tools: tools("a")})
-		down := true
-		dials := 0
+		var up atomic.Bool
+		var dials atomic.Int32
 		s := NewSet(Options{})
 		if err := s.Apply([]Config{{Name: "x", Dial: func(ctx context.Context) (mcp.Transport, error) {
-			dials++
-			if down {
+			dials.Add(1)
+			if !up.Load() {
 				return nil, errors.New("connection refused")
 			}
 			return srv.Dial(ctx)
@@ -204,13 +205,13 @@ func TestServer_ReconnectsOnUse(t *testing.T) {
 		defer s.Close()
 		s.Start()
 		time.Sleep(30 * time.Minute)
-		if dials < 60 {
-			t.Errorf("%d attempts in 30 minutes: it has given up", dials)
+		if n := dials.Load(); n < 60 {
+			t.Errorf("%d attempts in 30 minutes: it has given up", n)
 		}
 		if _, err := do(t, s, "x", "a", `{}`); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("call while down: %v", err)
 		}
-		down = false
+		up.Store(true)
 		began := time.Now()
 		if _, err := do(t, s, "x", "a", `{}`); err != nil {
 			t.Errorf("call when up again: %v", err)
@@ -225,10 +226,10 @@ func TestServer_ReconnectsOnUse(t *testing.T) {
 // at every use is not started more often than once a second.
 func TestServer_OneAttemptForManyCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dials := 0
+		var dials atomic.Int32
 		s := NewSet(Options{})
 		if err := s.Apply([]Config{{Name: "x", Dial: func(context.Context) (mcp.Transport, error) {
-			dials++
+			dials.Add(1)
 			time.Sleep(100 * time.Millisecond)
 			return nil, errors.New("crash")
 		}}}); err != nil {
@@ -244,14 +245,14 @@ func TestServer_OneAttemptForManyCallers(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if dials != 1 {
-			t.Errorf("%d attempts for 50 callers at once, want 1", dials)
+		if n := dials.Load(); n != 1 {
+			t.Errorf("%d attempts for 50 callers at once, want 1", n)
 		}
 		for began := time.Now(); time.Since(began) < time.Minute; {
 			_ = s.Live(t.Context(), "x")
 		}
-		if dials > 62 {
-			t.Errorf("%d starts in a minute", dials)
+		if n := dials.Load(); n > 62 {
+			t.Errorf("%d starts in a minute", n)
 		}
 	})
 }
