@@ -78,6 +78,7 @@ func (a *app) checkCommand() *cobra.Command {
 }
 
 func (a *app) check(ctx context.Context) error {
+	a.checking = true
 	p, err := a.open(ctx)
 	if err != nil {
 		if a.json && !isUsage(err) {
@@ -92,6 +93,11 @@ func (a *app) check(ctx context.Context) error {
 		fmt.Fprintf(a.stderr, "connecting to %d servers\n", len(p.config.Servers))
 	}
 	p.face.Start()
+	if a.needsSandbox(p.config) && p.sandboxErr == nil {
+		if p.sandboxErr = p.sandbox.works(ctx); p.sandboxErr == nil {
+			p.sandbox.forget()
+		}
+	}
 	select {
 	case <-p.set.Settled():
 	case <-ctx.Done():
@@ -143,7 +149,7 @@ func (p *program) report(ctx context.Context) (*report, error) {
 		Servers: []serverReport{}, Hidden: []hiddenReport{}, Warnings: slices.Clone(p.config.Warnings),
 	}
 	if p.sandboxErr != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("programs cannot run here, mode code becomes mode tools: %v", p.sandboxErr))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("scripts cannot run here, mode code becomes mode tools: %v", p.sandboxErr))
 	}
 	status := map[string]upstreams.Status{}
 	for _, s := range p.set.Status() {

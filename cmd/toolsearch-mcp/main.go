@@ -46,6 +46,8 @@ type app struct {
 	configPath, profile, mode string
 	logLevel, logFormat       string
 	json, wait                bool
+
+	checking bool // the command is check: what failed before is tried again
 }
 
 // run carries out one command line and returns the exit code.

@@ -35,8 +35,8 @@ func (a *app) serveCommand() *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context) error {
-	if os.Getenv(config.EnvDepth) != "" {
-		return fmt.Errorf("this toolsearch-mcp was started by another one (%s is set): remove the entry that starts it from mcpServers, or it would start itself for ever", config.EnvDepth)
+	if os.Getenv(upstreams.DepthEnv) != "" {
+		return fmt.Errorf("this toolsearch-mcp was started by another one (%s is set): remove the entry that starts it from mcpServers, or it would start itself for ever", upstreams.DepthEnv)
 	}
 	tuneMemory()
 	redactor := new(telemetry.Redactor)
@@ -135,6 +135,7 @@ type program struct {
 	gate     *policy.Gate
 	dir      *directory.Directory
 	engine   *codebridge.Engine
+	sandbox  *sandbox
 	face     *aggregator.Server
 
 	// owned by build, then by the goroutine of watch
@@ -159,11 +160,16 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 	ver := buildInfo().Version
 
 	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: cache, Version: ver, Logger: log})
+	p.sandbox = newSandbox(p.engine, cache, log)
 	probed := make(chan error, 1)
 	probeCtx, stopProbe := context.WithTimeout(ctx, probeTime)
 	defer stopProbe()
-	needsSandbox := a.needsSandbox(cfg)
-	if needsSandbox {
+	switch why := p.sandbox.broken(); {
+	case !a.needsSandbox(cfg):
+		probed <- nil
+	case why != nil && !a.checking:
+		probed <- why
+	default:
 		go func() { probed <- p.engine.Probe(probeCtx) }()
 	}
 
@@ -191,12 +197,10 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 	p.gate = policy.NewGate(p.policy, p.set)
 	p.dir = directory.New(directory.Options{Source: p.set.Snapshot, Rules: p.policy, Logger: log})
 
-	var runner aggregator.CodeRunner = p.engine
-	if needsSandbox {
-		if p.sandboxErr = <-probed; p.sandboxErr != nil {
-			log.Warn("the sandbox process cannot be started: mode code becomes mode tools", "err", p.sandboxErr)
-			runner = nil
-		}
+	var runner aggregator.CodeRunner = p.sandbox
+	if p.sandboxErr = <-probed; p.sandboxErr != nil {
+		log.Warn("scripts cannot run here: mode code becomes mode tools", "err", p.sandboxErr)
+		runner = nil
 	}
 	p.face = aggregator.New(aggregator.Options{
 		Directory: p.dir,

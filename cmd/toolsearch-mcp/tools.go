@@ -118,7 +118,7 @@ func (a *app) asModel(ctx context.Context, tool string, params map[string]any, p
 	}
 	defer p.close()
 	if tool == "tool_search_code" && p.sandboxErr != nil {
-		return fmt.Errorf("programs cannot run here: %w", p.sandboxErr)
+		return fmt.Errorf("scripts cannot run here: %w", p.sandboxErr)
 	}
 	if a.wait {
 		p.face.Start()

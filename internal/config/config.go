@@ -50,10 +50,6 @@ type Options struct {
 // EnvPath names the variable that holds the path of the file.
 const EnvPath = "TOOLSEARCH_MCP_CONFIG"
 
-// EnvDepth names the variable that our child processes carry, so that we do
-// not start ourselves for ever.
-const EnvDepth = "TOOLSEARCH_MCP_DEPTH"
-
 // NotFoundError: there is no file at any of the places that were looked at.
 type NotFoundError struct{ Looked []string }
 

@@ -16,8 +16,8 @@ const ourName = "toolsearch-mcp"
 // not. Ways that cannot be seen here (a shell script) are caught by the depth
 // that our children carry in their environment.
 func (d *decoder) startsUs(c *upstreams.Config) string {
-	if _, ok := c.Env[EnvDepth]; ok {
-		return "env sets " + EnvDepth
+	if _, ok := c.Env[upstreams.DepthEnv]; ok {
+		return "env sets " + upstreams.DepthEnv
 	}
 	switch {
 	case c.Command == "":

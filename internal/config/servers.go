@@ -204,7 +204,7 @@ func (d *decoder) checkHeaders(e *entry) {
 			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s holds a line break", e.at, name))
 		case http.CanonicalHeaderKey(name) == "Authorization" && emptyCredentials(value):
 			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s has no credentials after the scheme; write the token or ${NAME}", e.at, name))
-		case strings.EqualFold(name, strings.ReplaceAll(EnvDepth, "_", "-")):
+		case strings.EqualFold(name, upstreams.DepthHeader):
 			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s is ours, to see whether we call ourselves; remove it", e.at, name))
 		}
 	}
