@@ -206,16 +206,19 @@ func (c *httpConn) Write(ctx context.Context, m jsonrpc.Message) error {
 
 // fail answers a request of ours in the server's place.
 func (c *httpConn) fail(e wire.Envelope, err error) {
-	m, convErr := wire.Envelope{ID: e.ID, Result: json.RawMessage("{}")}.Message()
-	if convErr != nil {
-		panic(convErr) // the id is the SDK's own
-	}
-	answer := m.(*jsonrpc.Response)
-	answer.Result, answer.Error = nil, err
-	c.hand(answer)
+	c.hand(&jsonrpc.Response{ID: idOf(e), Error: err})
 	if errors.Is(err, errSessionGone) {
 		c.cancel(err)
 	}
+}
+
+// idOf is the SDK's id of a request of ours.
+func idOf(e wire.Envelope) jsonrpc.ID {
+	m, err := wire.Envelope{ID: e.ID, Error: json.RawMessage("{}")}.Message()
+	if err != nil {
+		panic(err) // it is the SDK's own number
+	}
+	return m.(*jsonrpc.Response).ID
 }
 
 func (c *httpConn) hand(m jsonrpc.Message) {
@@ -226,8 +229,8 @@ func (c *httpConn) hand(m jsonrpc.Message) {
 }
 
 // take handles one message from the server. It returns whether that was the
-// answer to the request with the id own (nil: none).
-func (c *httpConn) take(text []byte, own json.RawMessage) (answered bool) {
+// answer to the request that it came for (nil: none).
+func (c *httpConn) take(text []byte, request *wire.Envelope) (answered bool) {
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
@@ -240,18 +243,18 @@ func (c *httpConn) take(text []byte, own json.RawMessage) (answered bool) {
 		c.progress(e.Params)
 		return false
 	}
-	if !e.Request && e.ID == nil {
-		e.ID = own // an error of the request as a whole
+	if !e.Request && e.ID == nil && request != nil {
+		e.ID = request.ID // an error of the request as a whole
 	}
 	m, err := e.Message()
 	if err != nil {
 		c.report(text, err.Error())
 		return false
 	}
-	if r, ok := m.(*jsonrpc.Response); ok {
-		mine, _ := wire.Envelope{ID: own, Result: json.RawMessage("{}")}.Message()
-		if mine, ok := mine.(*jsonrpc.Response); ok {
-			answered = mine.ID == r.ID
+	if r, ok := m.(*jsonrpc.Response); ok && request != nil && r.ID == idOf(*request) {
+		answered = true
+		if request.Raw {
+			wire.KeepRaw(r)
 		}
 	}
 	c.hand(m)
@@ -308,7 +311,7 @@ func (c *httpConn) request(ctx context.Context, e wire.Envelope) error {
 		if initialize {
 			c.negotiated(body)
 		}
-		if !c.take(body, e.ID) {
+		if !c.take(body, &e) {
 			return fmt.Errorf("%w: the server's answer is not one to the request", ErrLost)
 		}
 		return nil
@@ -405,7 +408,7 @@ func (c *httpConn) stream(ctx context.Context, resp *http.Response, e wire.Envel
 				if e.Method == "initialize" {
 					c.negotiated(ev.data)
 				}
-				answered = c.take(ev.data, e.ID)
+				answered = c.take(ev.data, &e)
 			}
 			return !answered
 		})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,7 @@ func newTransport(r io.ReadCloser, w io.WriteCloser, o Options, server bool) *tr
 		closed:  make(chan struct{}),
 		drained: make(chan struct{}, 1),
 		owed:    map[string]bool{},
+		raw:     map[string]bool{},
 	}}
 }
 
@@ -123,6 +125,7 @@ type conn struct {
 	// mu guards the following
 	mu    sync.Mutex
 	err   error           // why it is closed
+	raw   map[string]bool // by id: raw requests of ours. Client side only
 	owed  map[string]bool // by id text: requests to answer; false if cancelled. Server side only
 	init  string          // the id of initialize, which must not be cancelled
 	extra int             // error answers of ours that are not written yet
@@ -188,7 +191,11 @@ func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 			defer c.settle(id)
 		}
 	}
-	f := &frame{bytes: EnvelopeOf(m).Bytes(), done: make(chan error, 1)}
+	e := EnvelopeOf(m)
+	if !c.server {
+		c.noteRaw(e)
+	}
+	f := &frame{bytes: e.Bytes(), done: make(chan error, 1)}
 	select {
 	case <-c.closed:
 		return c.notSent(c.cause())
@@ -437,8 +444,9 @@ func (c *conn) deliver(e Envelope, text []byte) {
 		}
 		if slices.Contains(c.o.RawMethods, e.Method) {
 			e.Method += RawSuffix
+			e.Raw = true
 			if e.Params == nil {
-				e.Params = json.RawMessage("{}") // the SDK has no raw params without bytes
+				e.Params = json.RawMessage("{}")
 			}
 		}
 	}
@@ -449,7 +457,41 @@ func (c *conn) deliver(e Envelope, text []byte) {
 		}
 		return
 	}
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		if e.Raw {
+			inExtra(m)
+		}
+	case *jsonrpc.Response:
+		if c.isRaw(string(e.ID)) {
+			KeepRaw(m)
+		}
+	}
 	c.hand(m)
+}
+
+// noteRaw remembers which requests of ours are raw, until they are answered
+// or cancelled.
+func (c *conn) noteRaw(e Envelope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case e.Raw && e.ID != nil:
+		c.raw[string(e.ID)] = true
+	case e.isCancelled():
+		id, _ := e.cancelled()
+		delete(c.raw, string(id))
+	}
+}
+
+// isRaw tells whether an answer is one to a raw request.
+func (c *conn) isRaw(id string) bool {
+	id = strings.Trim(id, `"`) // some servers answer "1" for 1
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	raw := c.raw[id]
+	delete(c.raw, id)
+	return raw
 }
 
 func (c *conn) hand(m jsonrpc.Message) {

@@ -38,7 +38,11 @@ func face(t *testing.T, input string, o Options) string {
 			return out.String()
 		}
 		if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
-			echo, _ := json.Marshal(map[string]any{"m": r.Method, "p": r.Params})
+			params := r.Params
+			if x, ok := r.Extra.(*mcp.RequestExtra); ok {
+				params = json.RawMessage(x.Header[paramsKey][0])
+			}
+			echo, _ := json.Marshal(map[string]any{"m": r.Method, "p": params})
 			go c.Write(t.Context(), &jsonrpc.Response{ID: r.ID, Result: echo})
 		}
 	}

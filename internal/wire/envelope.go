@@ -18,6 +18,7 @@ type Envelope struct {
 	ID      json.RawMessage // nil in a notification; never the JSON null in a request
 	Method  string
 	Request bool            // a request or notification, else a response
+	Raw     bool            // of EnvelopeOf: the SDK's method had RawSuffix
 	Params  json.RawMessage // nil if absent or null
 	Result  json.RawMessage
 	Error   json.RawMessage
@@ -253,7 +254,8 @@ func (e Envelope) cancelled() (id, reason json.RawMessage) {
 func EnvelopeOf(m jsonrpc.Message) Envelope {
 	switch m := m.(type) {
 	case *jsonrpc.Request:
-		return Envelope{ID: ownID(m.ID), Method: strings.TrimSuffix(m.Method, RawSuffix), Request: true, Params: m.Params}
+		method, raw := strings.CutSuffix(m.Method, RawSuffix)
+		return Envelope{ID: ownID(m.ID), Method: method, Request: true, Raw: raw, Params: m.Params}
 	case *jsonrpc.Response:
 		e := Envelope{Result: m.Result}
 		if text, ok := m.ID.Raw().(string); ok {
@@ -261,7 +263,9 @@ func EnvelopeOf(m jsonrpc.Message) Envelope {
 		} else {
 			e.ID = ownID(m.ID)
 		}
-		if m.Error != nil {
+		if kept, ok := m.Error.(*answer); ok {
+			e.Result = kept.raw
+		} else if m.Error != nil {
 			e.Result, e.Error = nil, errorBytes(m.Error)
 		}
 		return e

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -104,6 +105,9 @@ func (l *lineReader) line() ([]byte, error) {
 				return nil, err
 			}
 			return nil, long
+		}
+		if len(line)+len(part) > cap(line) {
+			line = slices.Grow(line, len(line)+len(part)) // twice, for long lines
 		}
 		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err

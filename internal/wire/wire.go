@@ -197,6 +197,13 @@ func CallRaw(ctx context.Context, s *mcp.ClientSession, method string, params js
 	if err == nil {
 		return res.Raw, nil
 	}
+	var kept *answer
+	if errors.As(err, &kept) {
+		if len(kept.raw) == 0 || kept.raw[0] != '{' {
+			return nil, fmt.Errorf("%s: %w: %s", method, rawjson.ErrNotObject, clip(string(kept.raw), 40))
+		}
+		return kept.raw, nil
+	}
 	var answered *Error
 	if errors.As(err, &answered) {
 		return nil, answered
@@ -214,7 +221,7 @@ func CallRaw(ctx context.Context, s *mcp.ClientSession, method string, params js
 // ReceiveRaw lets s accept these methods with params and results kept as
 // bytes: its receiving middleware sees the method with RawSuffix and a
 // *RawParams, and must answer; a call that reaches the end of the middleware
-// is refused.
+// is refused. It is called once, after that middleware was added.
 func ReceiveRaw(s *mcp.Server, methods ...string) {
 	for _, m := range methods {
 		err := mcp.AddReceivingCustomMethod(s, m+RawSuffix, func(context.Context, *mcp.ServerSession, *RawParams) (*RawResult, error) {
@@ -224,6 +231,7 @@ func ReceiveRaw(s *mcp.Server, methods ...string) {
 			panic(err) // no standard method ends in RawSuffix
 		}
 	}
+	s.AddReceivingMiddleware(outOfExtra)
 }
 
 // Pipe returns two ends of a connection in memory, with raw methods on both

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,6 @@ import (
 func pair(t *testing.T, answer func(ctx context.Context, method string, p *RawParams) (*RawResult, error)) *mcp.ClientSession {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "0"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
-	ReceiveRaw(server, "tools/list", "tools/call")
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 			if p, ok := r.GetParams().(*RawParams); ok {
@@ -30,6 +30,7 @@ func pair(t *testing.T, answer func(ctx context.Context, method string, p *RawPa
 			return next(ctx, method, r)
 		}
 	})
+	ReceiveRaw(server, "tools/list", "tools/call")
 	ct, st := Pipe()
 	ss, err := server.Connect(t.Context(), st, nil)
 	if err != nil {
@@ -160,5 +161,40 @@ func TestRawParams_MetaOfMap(t *testing.T) {
 	}
 	if m := (&RawResult{Raw: json.RawMessage(`{"a":1}`)}).GetMeta(); m != nil {
 		t.Errorf("GetMeta() = %v, want nil", m)
+	}
+}
+
+func BenchmarkCallRaw(b *testing.B) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "0"}, nil)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if p, ok := r.GetParams().(*RawParams); ok {
+				return &RawResult{Raw: p.Raw}, nil
+			}
+			return next(ctx, method, r)
+		}
+	})
+	ReceiveRaw(server, "tools/call")
+	ct, st := Pipe()
+	if _, err := server.Connect(b.Context(), st, nil); err != nil {
+		b.Fatal(err)
+	}
+	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "0"}, nil)
+	RegisterRaw(c, "tools/call")
+	cs, err := c.Connect(b.Context(), ct, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer cs.Close()
+	for _, size := range []int{100, 1 << 20} {
+		params := json.RawMessage(`{"name":"x","arguments":{"t":"` + strings.Repeat("y", size) + `"}}`)
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := CallRaw(b.Context(), cs, "tools/call", params); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

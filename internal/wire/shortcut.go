@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The SDK decodes and encodes params and results several times on their way,
+// each time with a new buffer of 32 KB: nine tenths of what a small call costs
+// us, and several copies of a large one. Nothing of that is wanted for bytes
+// that only pass through. So they travel where the SDK does not look: params
+// in the request's Extra, results in an error.
+
+// answer is a result on its way through the SDK.
+type answer struct{ raw json.RawMessage }
+
+func (*answer) Error() string { return "a result that passes through as bytes" }
+
+// KeepRaw makes the result of a raw request pass the SDK undecoded. It is for
+// transports; [CallRaw] takes it up again.
+func KeepRaw(r *jsonrpc.Response) {
+	if r.Error == nil {
+		r.Result, r.Error = nil, &answer{r.Result}
+	}
+}
+
+// paramsKey is no name that a header can have.
+const paramsKey = "raw params"
+
+// inExtra moves params into Extra. Those of revision 2026-07-28 stay where
+// they are, because the SDK reads their _meta.
+func inExtra(r *jsonrpc.Request) {
+	if !bytes.Contains(r.Params, []byte("io.modelcontextprotocol/")) {
+		r.Extra = &mcp.RequestExtra{Header: http.Header{paramsKey: {string(r.Params)}}}
+		r.Params = nil
+	}
+}
+
+// outOfExtra is the outermost middleware of a server with raw methods: it
+// takes up what inExtra did, and sends results the same way.
+func outOfExtra(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, ok := req.(*mcp.ServerRequest[*RawParams])
+		if !ok || r.Params != nil || r.Extra == nil || len(r.Extra.Header[paramsKey]) == 0 {
+			return next(ctx, method, req)
+		}
+		params := []byte(r.Extra.Header[paramsKey][0])
+		r.Params, r.Extra = new(RawParams), nil
+		if err := r.Params.UnmarshalJSON(params); err != nil {
+			return nil, &Error{Code: jsonrpc.CodeInvalidParams, Message: "params: " + err.Error()}
+		}
+		res, err := next(ctx, method, req)
+		if raw, ok := res.(*RawResult); ok && err == nil && raw != nil && raw.Meta == nil {
+			return nil, &answer{raw.Raw}
+		}
+		return res, err
+	}
+}
