@@ -79,9 +79,8 @@ type Server struct {
 	choose   ChooseProfile
 	faces    map[faceKey]*face
 	sessions map[*mcp.ServerSession]*session
-	changed  chan struct{} // closed and replaced when Servers may have changed
-	thawed   bool          // the one rewriting of frozen texts after a cold start is done
-	patience time.Time     // until when searches wait on a cold start; set by the first
+	thawed   bool      // the one rewriting of frozen texts after a cold start is done
+	patience time.Time // until when searches wait on a cold start; set by the first
 }
 
 // New makes a server. The directory must already hold the cached catalogs:
@@ -95,7 +94,6 @@ func New(o Options) *Server {
 		records: o.Telemetry, log: o.Logger,
 		faces:    make(map[faceKey]*face),
 		sessions: make(map[*mcp.ServerSession]*session),
-		changed:  make(chan struct{}),
 		cold:     true,
 	}
 	if s.log == nil {

@@ -53,7 +53,7 @@ func (s *Server) controlDescribe(ctx context.Context, call *controlCall) (json.R
 func (s *Server) describe(ctx context.Context, c *session, selector, path string, budget int, p phrases) (json.RawMessage, *failure) {
 	begin := time.Now()
 	record := telemetry.Describe{}
-	t, f := s.known(ctx, c.caller(), selector, p)
+	t, f := s.known(ctx, c, selector, p)
 	var text json.RawMessage
 	if f == nil {
 		record.ID = t.ID
@@ -69,13 +69,19 @@ func (s *Server) describe(ctx context.Context, c *session, selector, path string
 }
 
 // known resolves a selector in what is known, which may be the catalog of the
-// last start; for a server of which nothing is known it waits a little.
-func (s *Server) known(ctx context.Context, from upstreams.Caller, selector string, p phrases) (*upstreams.Tool, *failure) {
+// last start; for a server of which nothing is known it waits a little, and in
+// a command of our own as long as the server takes.
+func (s *Server) known(ctx context.Context, c *session, selector string, p phrases) (*upstreams.Tool, *failure) {
+	from := c.caller()
 	view := s.dir.View(from.Profile)
 	t, err := view.Resolve(selector)
 	if err != nil {
-		wait, cancel := context.WithTimeout(ctx, settleTime)
-		defer cancel()
+		wait := ctx
+		if !c.local {
+			var cancel context.CancelFunc
+			wait, cancel = context.WithTimeout(ctx, settleTime)
+			defer cancel()
+		}
 		found := s.awaitOwner(wait, from.Profile, view, selector)
 		switch {
 		case found == nil:

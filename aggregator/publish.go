@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -57,32 +57,18 @@ func noCursor(params json.RawMessage) error {
 }
 
 // awaitKnown waits in off mode for the servers that have no cache, so that the
-// first list is whole, at most listTime.
+// first list is whole, at most listTime. One that fails is not waited for.
 func (s *Server) awaitKnown(ctx context.Context) {
-	pending := func() bool {
-		for _, st := range s.servers.Status() {
-			if st.State == upstreams.Idle || st.State == upstreams.Starting {
-				return true
-			}
-		}
-		return false
-	}
-	deadline := time.NewTimer(listTime)
-	defer deadline.Stop()
-	for {
-		changed := s.changes()
-		if !pending() {
-			return
-		}
+	if !s.started.Load() {
 		s.Start() // a list may be a client's first request
-		select {
-		case <-changed:
-		case <-s.servers.Settled():
-			return
-		case <-deadline.C:
-			return
-		case <-ctx.Done():
-			return
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	for _, st := range s.servers.Status() {
+		if st.Tools == 0 && (st.State == upstreams.Idle || st.State == upstreams.Starting) {
+			waiting.Go(func() { _ = s.servers.Live(ctx, st.Name) }) // its status tells why it is not there
 		}
 	}
 }

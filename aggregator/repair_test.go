@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
@@ -153,7 +154,7 @@ func TestRepairCall(t *testing.T) {
 
 func TestRepairCall_RefusalShowsTheRightCall(t *testing.T) {
 	_, f := repairWith(repairTools(), `{"id":"weather","args":5}`)
-	want := `send tool_call {"id":"mcp:pier:weather","args":…}, args being { city?: string; days?: number /* integer */; ... }`
+	want := `send tool_call {"id":"mcp:pier:weather","args":…}, args being ` + directory.InputSignature(repairTools()["weather"].InputSchema)
 	if f == nil || !strings.HasSuffix(f.text, want) || f.status != statusInvalid {
 		t.Errorf("repair = %+v, want a refusal that ends in %s", f, want)
 	}

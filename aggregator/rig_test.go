@@ -47,12 +47,12 @@ type fakeServers struct {
 	mu       sync.Mutex
 	servers  []fakeServer
 	snapshot *upstreams.Snapshot
-	started  bool
 	lived    []string // servers that Live was asked for
 	calls    []upstreams.Call
 
 	changed chan struct{}
 	settled chan struct{}
+	started chan struct{} // closed by Start
 	// do answers a call in place of the outcomes; nil: they do.
 	do func(context.Context, upstreams.Call) (*upstreams.Result, error)
 	// live blocks Live; nil: it returns at once.
@@ -60,7 +60,7 @@ type fakeServers struct {
 }
 
 func newFakeServers(servers ...fakeServer) *fakeServers {
-	f := &fakeServers{changed: make(chan struct{}, 1), settled: make(chan struct{})}
+	f := &fakeServers{changed: make(chan struct{}, 1), settled: make(chan struct{}), started: make(chan struct{})}
 	f.set(servers...)
 	return f
 }
@@ -143,6 +143,9 @@ func (f *fakeServers) Status() []upstreams.Status {
 	var all []upstreams.Status
 	for _, srv := range f.servers {
 		st := upstreams.Status{Name: srv.Name, Safe: upstreams.SafeName(srv.Name), State: srv.State, Tools: len(srv.Tools)}
+		if st.State == upstreams.Starting || st.State == upstreams.Idle {
+			st.Tools = 0
+		}
 		if st.State == "" {
 			st.State = upstreams.Ready
 		}
@@ -154,16 +157,15 @@ func (f *fakeServers) Status() []upstreams.Status {
 func (f *fakeServers) Settled() <-chan struct{} { return f.settled }
 func (f *fakeServers) Changed() <-chan struct{} { return f.changed }
 
-func (f *fakeServers) Start() {
-	f.mu.Lock()
-	f.started = true
-	f.mu.Unlock()
-}
+func (f *fakeServers) Start() { close(f.started) } // once, or it panics
 
 func (f *fakeServers) wasStarted() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.started
+	select {
+	case <-f.started:
+		return true
+	default:
+		return false
+	}
 }
 
 // comeUp makes a server live.

@@ -346,7 +346,7 @@ func (s *Server) trouble(view *directory.View) string {
 	for _, info := range view.Servers() {
 		visible[info.Name] = true
 	}
-	var starting, login, down []string
+	var idle, starting, login, down []string
 	for _, st := range s.servers.Status() {
 		if !visible[st.Name] {
 			continue
@@ -356,8 +356,12 @@ func (s *Server) trouble(view *directory.View) string {
 		case upstreams.Starting:
 			starting = append(starting, name)
 		case upstreams.Idle:
-			if st.Tools == 0 {
+			switch {
+			case st.Tools > 0:
+			case s.started.Load():
 				starting = append(starting, name)
+			default: // in a command, which starts what it calls
+				idle = append(idle, name)
 			}
 		case upstreams.NeedsAuth:
 			login = append(login, name)
@@ -370,6 +374,7 @@ func (s *Server) trouble(view *directory.View) string {
 		names      []string
 		head, tail string
 	}{
+		{idle, "Not started: ", " (search with --wait)."},
 		{starting, "Still starting: ", " (search again in a moment)."},
 		{login, "Need a login: ", " (tell the user to run toolsearch-mcp check)."},
 		{down, "Down: ", " (tell the user to run toolsearch-mcp check)."},

@@ -99,8 +99,7 @@ const (
 	loudTime  = 500 * time.Millisecond // the longest that changes can put it off
 )
 
-// watch follows the servers until ctx ends: it wakes those who wait for a
-// change, and announces new lists.
+// watch follows the servers until ctx ends and announces new lists.
 func (s *Server) watch(ctx context.Context) {
 	settled := s.servers.Settled()
 	var quiet, loud <-chan time.Time
@@ -121,27 +120,11 @@ func (s *Server) watch(ctx context.Context) {
 			s.announce()
 			continue
 		}
-		s.wake()
 		quiet = time.After(quietTime)
 		if loud == nil {
 			loud = time.After(loudTime)
 		}
 	}
-}
-
-// wake ends the waits on changes().
-func (s *Server) wake() {
-	s.mu.Lock()
-	close(s.changed)
-	s.changed = make(chan struct{})
-	s.mu.Unlock()
-}
-
-// changes returns a channel that is closed at the next change of the servers.
-func (s *Server) changes() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
 }
 
 // thaw rewrites the frozen texts once, when a start without any cache has

@@ -43,9 +43,15 @@ func TestSession_StartsServersAfterTheFirstAnswer(t *testing.T) {
 	}
 	c = r.client(t)
 	c.Initialize("t")
-	c.Result("ping", "") // is answered after Start was called for initialize
-	if !f.wasStarted() {
-		t.Error("the servers were not started after initialize")
+	awaitStart(t, f)
+}
+
+func awaitStart(t *testing.T, f *fakeServers) {
+	t.Helper()
+	select {
+	case <-f.started:
+	case <-time.After(30 * time.Second):
+		t.Error("the servers were not started")
 	}
 }
 
@@ -109,9 +115,7 @@ func TestSession_ModernClient(t *testing.T) {
 	if len(calls) != 1 || string(calls[0].Meta) != `{"own":1}` || calls[0].From.Client != "modern" {
 		t.Errorf("calls = %+v, want one from modern, whose _meta holds nothing of its connection", calls)
 	}
-	if !f.wasStarted() {
-		t.Error("the servers were not started")
-	}
+	awaitStart(t, f)
 }
 
 // The SDK's own client over its own transport, which keeps no bytes.
@@ -239,12 +243,23 @@ func TestSession_OffModeWaits(t *testing.T) {
 			f := newFakeServers(
 				fakeServer{Name: "slow", State: upstreams.Starting, Tools: []json.RawMessage{tool("t", "", "")}},
 				fakeServer{Name: "known", State: upstreams.Cached, Tools: []json.RawMessage{tool("k", "", "")}},
+				fakeServer{Name: "broken", State: upstreams.Starting},
 			)
+			f.live = func(ctx context.Context, name string) error {
+				if name == "broken" {
+					return upstreams.ErrUnavailable
+				}
+				select {
+				case <-time.After(settles):
+					f.comeUp(name)
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
 			r := newRig(t, f, rigOptions{settings: Settings{Mode: "off"}})
 			c := r.client(t)
 			c.Initialize("t")
-			timer := time.AfterFunc(settles, func() { f.comeUp("slow") })
-			defer timer.Stop()
 			begin := time.Now()
 			res := string(c.Result(methodListTools, ""))
 			want := min(settles, listTime)
