@@ -238,9 +238,14 @@ func (p *Policy) Unmatched(tools []*upstreams.Tool) []string {
 	var out []string
 	report := func(l *layer, kind string, list []pattern) {
 		for _, p := range list {
-			if !slices.ContainsFunc(tools, func(t *upstreams.Tool) bool { return p.match(t.ID) }) {
-				out = append(out, fmt.Sprintf("%s: %s pattern %q matches no known tool", l.name, kind, string(p)))
+			if slices.ContainsFunc(tools, func(t *upstreams.Tool) bool { return p.match(t.ID) }) {
+				continue
 			}
+			text := fmt.Sprintf("%s: %s pattern %q matches no known tool", l.name, kind, string(p))
+			if !strings.HasPrefix(string(p), "mcp:") && !strings.HasPrefix(string(p), "*") {
+				text += "; the id of a tool looks like mcp:server:tool"
+			}
+			out = append(out, text)
 		}
 	}
 	layers := []*layer{&p.base}

@@ -218,11 +218,12 @@ func TestCompile_RefusesWhatCannotBeMeant(t *testing.T) {
 func TestPolicy_Unmatched(t *testing.T) {
 	p := mustCompile(t, Rules{
 		Allow:    []string{"mcp:depot:*"},
-		Deny:     []string{"mcp:depot:wype"},
+		Deny:     []string{"mcp:depot:wype", "depot.wipe"},
 		Profiles: []Profile{{Name: "p", Allow: []string{"mcp:depo:*"}}},
 	})
 	want := []string{
 		`policy: deny pattern "mcp:depot:wype" matches no known tool`,
+		`policy: deny pattern "depot.wipe" matches no known tool; the id of a tool looks like mcp:server:tool`,
 		`profile p: allow pattern "mcp:depo:*" matches no known tool`,
 	}
 	if diff := cmp.Diff(want, p.Unmatched([]*upstreams.Tool{tool("depot", "wipe")})); diff != "" {

@@ -9,18 +9,19 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolsearch-mcp/toolsearch-mcp/aggregator"
 	"github.com/toolsearch-mcp/toolsearch-mcp/codebridge"
 )
 
 // sandbox runs programs and remembers for the next start when it cannot: the
 // probe tells that a process can be started, not that its engine works.
 type sandbox struct {
-	engine *codebridge.Engine
+	engine aggregator.CodeRunner
 	marker string // the file that says that it does not work; "" without a cache
 	log    *slog.Logger
 }
 
-func newSandbox(engine *codebridge.Engine, cache string, log *slog.Logger) *sandbox {
+func newSandbox(engine aggregator.CodeRunner, cache string, log *slog.Logger) *sandbox {
 	s := &sandbox{engine: engine, log: log}
 	if cache != "" {
 		b := buildInfo()

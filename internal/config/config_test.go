@@ -279,10 +279,14 @@ func reveal(list []secret.String) []string {
 	return out
 }
 
-func TestLoad_AcceptsBOMAndCRLFAndSurrogatePairs(t *testing.T) {
+func TestLoad_AcceptsWhatOtherProgramsWrite(t *testing.T) {
 	c := mustLoad(t, "\ufeff{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {\"command\": \"x\", \"args\": [\"\\ud83d\\ude00 \\\\ud83d \\u00e9 \\/\"]}}}\r\n", nil)
 	if got := c.Servers[0].Args[0].Reveal(); got != "😀 \\ud83d é /" {
 		t.Errorf("args[0] = %q, want the characters of the escapes", got)
+	}
+	c = mustLoad(t, `{"mcpServers": {"a": {"command": "x", "args": ["y",],},},}`, nil)
+	if got := c.Servers[0]; got.Command != "x" || len(got.Args) != 1 {
+		t.Errorf("trailing commas: server = %q %q, want x y", got.Command, reveal(got.Args))
 	}
 	c = mustLoad(t, "mcpServers:\r\n  a:\r\n    command: x # c\r\n    args:\r\n      - y\r\n", nil)
 	if got := c.Servers[0]; got.Command != "x" || got.Args[0].Reveal() != "y" {
