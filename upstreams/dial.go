@@ -67,6 +67,14 @@ func dial(ctx context.Context, cfg Config, ev linkEvents, log *slog.Logger) (*li
 // the session is gone. Such a call may be repeated on a new session.
 var errNotExecuted = errors.New("not executed")
 
+// neverRan puts errNotExecuted into the chain of err, and not into its text.
+func neverRan(err error) error { return &notExecuted{err} }
+
+type notExecuted struct{ error }
+
+func (e *notExecuted) Unwrap() error        { return e.error }
+func (e *notExecuted) Is(target error) bool { return target == errNotExecuted }
+
 // callError translates what wire.CallRaw, or connecting a client session over
 // a link, returned into the errors of this package: *RPCError for what the
 // server itself answered, ErrTooLarge, ErrNeedsAuth, ErrUnavailable, ErrLost
@@ -83,7 +91,7 @@ func callError(err error) error {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	case errors.Is(err, wire.ErrNotSent), errors.Is(err, mcp.ErrConnectionClosed):
 		// The SDK says ErrConnectionClosed only before it sends.
-		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errNotExecuted, err)
+		return neverRan(fmt.Errorf("%w: %w", ErrUnavailable, err))
 	case errors.As(err, &rpc):
 		return &RPCError{Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
 	default:

@@ -266,7 +266,7 @@ func (c *httpConn) report(text []byte, why string) {
 		return
 	}
 	if suffix, ok := c.quiet.Allow(time.Now()); ok {
-		c.noise(strings.TrimSpace(clip(string(text), 1000) + " (" + why + ")" + suffix))
+		c.noise(strings.TrimSpace(clipText(string(text), 1000) + " (" + why + ")" + suffix))
 	}
 }
 
@@ -365,7 +365,7 @@ func (c *httpConn) refused(resp *http.Response, body []byte, e wire.Envelope) er
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("%w: %s", ErrNeedsAuth, text)
 	case e.Method != "initialize" && forgotten(resp, body, c.SessionID()):
-		return fmt.Errorf("%w: %w: %w: %s", ErrUnavailable, errNotExecuted, errSessionGone, text)
+		return neverRan(fmt.Errorf("%w: %w: %s", ErrUnavailable, errSessionGone, text))
 	}
 	if answer, err := wire.ParseEnvelope(body); err == nil && !answer.Request && answer.Error != nil {
 		return wire.ParseError(answer.Error)

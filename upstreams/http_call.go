@@ -82,15 +82,15 @@ func (h *httpCaller) do(ctx context.Context, method string, to *url.URL, own htt
 		resp.Body.Close()
 		next, err := to.Parse(resp.Header.Get("Location"))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w: the server redirects to an address that cannot be read", ErrUnavailable, errNotExecuted)
+			return nil, neverRan(fmt.Errorf("%w: the server redirects to an address that cannot be read", ErrUnavailable))
 		}
 		if !sameOrigin(to, next) {
-			return nil, fmt.Errorf("%w: %w: the server redirects to another origin, %s, which is refused because headers and credentials would go there: write that server's url, if it is the right one", ErrUnavailable, errNotExecuted, origin(next))
+			return nil, neverRan(fmt.Errorf("%w: the server redirects to another origin, %s, which is refused because headers and credentials would go there: write that server's url, if it is the right one", ErrUnavailable, origin(next)))
 		}
 		next.User = to.User
 		to = next
 	}
-	return nil, fmt.Errorf("%w: %w: the server redirects more than %d times", ErrUnavailable, errNotExecuted, maxRedirects)
+	return nil, neverRan(fmt.Errorf("%w: the server redirects more than %d times", ErrUnavailable, maxRedirects))
 }
 
 func (h *httpCaller) once(ctx context.Context, method string, to *url.URL, own http.Header, body []byte) (*http.Response, error) {
@@ -98,7 +98,7 @@ func (h *httpCaller) once(ctx context.Context, method string, to *url.URL, own h
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, method, to.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w: %s", ErrUnavailable, errNotExecuted, h.hidden.String(inner(err)))
+		return nil, neverRan(fmt.Errorf("%w: %s", ErrUnavailable, h.hidden.String(inner(err))))
 	}
 	maps.Copy(req.Header, h.header)
 	if host := h.header.Get("Host"); host != "" {
@@ -112,7 +112,7 @@ func (h *httpCaller) once(ctx context.Context, method string, to *url.URL, own h
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case !sent.Load():
-		return nil, fmt.Errorf("%w: %w: connect to %s: %s", ErrUnavailable, errNotExecuted, origin(to), h.hidden.String(inner(err)))
+		return nil, neverRan(fmt.Errorf("%w: connect to %s: %s", ErrUnavailable, origin(to), h.hidden.String(inner(err))))
 	default:
 		return nil, fmt.Errorf("%w: %s", ErrLost, h.hidden.String(inner(err)))
 	}
@@ -167,7 +167,7 @@ func readAll(r io.Reader, max int) ([]byte, error) {
 func (h *httpCaller) statusText(resp *http.Response, body []byte) string {
 	text := "HTTP " + resp.Status
 	if t := mediaType(resp); t != "text/html" && len(bytes.TrimSpace(body)) > 0 {
-		text += ": " + clip(strings.Join(strings.Fields(strings.ToValidUTF8(h.hidden.String(string(body)), "")), " "), 300)
+		text += ": " + clipText(strings.Join(strings.Fields(strings.ToValidUTF8(h.hidden.String(string(body)), "")), " "), 300)
 	}
 	return text
 }

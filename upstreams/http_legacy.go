@@ -32,7 +32,7 @@ func (c *httpConn) fallBack(ctx context.Context, e wire.Envelope, why string) er
 	err := l.request(ctx, e)
 	if err != nil {
 		if errors.Is(err, errNoEndpoint) {
-			return &wire.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%s; as an older SSE server: %v (is url right?)", why, err)}
+			return &wire.Error{Code: jsonrpc.CodeInternalError, Message: why + " (is url right? It is no server of the older SSE transport either)"}
 		}
 		return err
 	}
@@ -70,7 +70,7 @@ func (l *legacy) post(ctx context.Context, e wire.Envelope) error {
 	to := l.endpoint
 	l.mu.Unlock()
 	if to == nil {
-		return fmt.Errorf("%w: %w: the event stream is not open", ErrUnavailable, errNotExecuted)
+		return neverRan(fmt.Errorf("%w: the event stream is not open", ErrUnavailable))
 	}
 	c := l.conn
 	h := c.own("application/json, text/event-stream")
@@ -105,7 +105,7 @@ func (l *legacy) open(ctx context.Context) error {
 		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden || resp.StatusCode >= 500 {
 			return c.refused(resp, body, wire.Envelope{})
 		}
-		return fmt.Errorf("%w: %w: HTTP %s", errNotExecuted, errNoEndpoint, resp.Status)
+		return neverRan(fmt.Errorf("%w: %w: HTTP %s", ErrUnavailable, errNoEndpoint, resp.Status))
 	}
 	endpoint := make(chan error, 1)
 	if !c.begin() {
@@ -141,7 +141,7 @@ func (l *legacy) listen(resp *http.Response, endpoint chan<- error) {
 				err = fmt.Errorf("it names an address at another origin, %s, which is refused", origin(to))
 			}
 			if err != nil {
-				endpoint <- fmt.Errorf("%w: %w: %w", ErrUnavailable, errNotExecuted, err)
+				endpoint <- neverRan(fmt.Errorf("%w: %w", ErrUnavailable, err))
 				return false
 			}
 			to.User = c.caller.url.User
@@ -157,7 +157,7 @@ func (l *legacy) listen(resp *http.Response, endpoint chan<- error) {
 	})
 	if !found {
 		select {
-		case endpoint <- fmt.Errorf("%w: %w: the stream ended", errNotExecuted, errNoEndpoint):
+		case endpoint <- neverRan(fmt.Errorf("%w: %w: the stream ended", ErrUnavailable, errNoEndpoint)):
 		default: // it was refused above
 		}
 		return

@@ -63,12 +63,5 @@ func redacted(r *telemetry.Redactor, report func(string)) func(string) {
 	if report == nil {
 		return nil
 	}
-	return func(text string) { report(clip(r.String(text), 200)) }
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return func(text string) { report(clipText(r.String(text), 200)) }
 }
