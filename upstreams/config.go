@@ -295,6 +295,29 @@ func (f *ToolFilter) admits(tool string) bool {
 	return (f.Include == nil || slices.ContainsFunc(f.Include, matches)) && !slices.ContainsFunc(f.Exclude, matches)
 }
 
+// unmatched tells of names and patterns of the entry that speak of no tool of
+// the server: most likely they are misspelt.
+func (c *Config) unmatched(tools map[string]*Tool) (warnings []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		if tools[name] == nil {
+			warnings = append(warnings, fmt.Sprintf("tools.%s speaks of a tool that the server does not list", name))
+		}
+	}
+	for key, patterns := range map[string][]string{"include": c.ToolFilter.Include, "exclude": c.ToolFilter.Exclude} {
+		for _, p := range patterns {
+			matched := false
+			for name := range tools {
+				matched = matched || matchPattern(p, name)
+			}
+			if !matched {
+				warnings = append(warnings, fmt.Sprintf("toolFilter.%s has %q, which matches no tool of the server", key, p))
+			}
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
 // matchPattern matches the whole of s; * is any run of characters, everything
 // else is itself.
 func matchPattern(pattern, s string) bool {

@@ -232,6 +232,7 @@ func (r *refresher) publish(p pages) (changed bool) {
 		c.index()
 	} else {
 		r.failures = 0
+		c.warnings = append(c.warnings, s.cfg.unmatched(c.byName)...)
 	}
 	for _, w := range c.warnings {
 		if !slices.Contains(before.warnings, w) {

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -253,6 +255,58 @@ func TestList_UnknownToolAnswers(t *testing.T) {
 	}
 }
 
+// A list that never ends, with a new tool on each page, is cut.
+func TestList_Endless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := mcp.NewServer(&mcp.Implementation{Name: "endless"}, &mcp.ServerOptions{HasTools: true})
+		var page atomic.Int64
+		srv.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method != "tools/list" {
+					return next(ctx, method, req)
+				}
+				n := strconv.FormatInt(page.Add(1), 10)
+				return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "t" + n}}, NextCursor: n}, nil
+			}
+		})
+		s := NewSet(Options{})
+		apply(t, s, inMemory("x", srv))
+		live(t, s, "x")
+		if st := status(s, "x"); st.Tools != maxListPages || len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], "too long") {
+			t.Errorf("Status = %d tools, %q", st.Tools, st.Warnings)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func inMemory(name string, srv *mcp.Server) Config {
+	return Config{Name: name, Dial: func(context.Context) (mcp.Transport, error) {
+		client, server := mcp.NewInMemoryTransports()
+		_, err := srv.Connect(context.Background(), server, nil)
+		return client, err
+	}}
+}
+
+func TestList_WarnsOfMisspeltNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fake("x", mcptest.New(mcptest.Script{Tools: tools("read_file", "admin_reset")}))
+		cfg.Tools = map[string]ToolConfig{"read_file": {}, "raed_file": {}}
+		cfg.ToolFilter = ToolFilter{Include: []string{"*"}, Exclude: []string{"admin_*", "amdin_*"}}
+		s := NewSet(Options{})
+		apply(t, s, cfg)
+		live(t, s, "x")
+		want := []string{`toolFilter.exclude has "amdin_*", which matches no tool of the server`, "tools.raed_file speaks of a tool that the server does not list"}
+		if got := status(s, "x").Warnings; !slices.Equal(got, want) {
+			t.Errorf("warnings = %q, want %q", got, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // When a later page fails, the earlier ones are used and it is tried again.
 func TestList_MissingPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -271,11 +325,7 @@ func TestList_MissingPage(t *testing.T) {
 			}
 		})
 		s := NewSet(Options{})
-		apply(t, s, Config{Name: "x", Dial: func(ctx context.Context) (mcp.Transport, error) {
-			client, server := mcp.NewInMemoryTransports()
-			_, err := srv.Connect(context.Background(), server, nil)
-			return client, err
-		}})
+		apply(t, s, inMemory("x", srv))
 		s.Start()
 		<-s.Settled()
 		if got := names(s, "x"); !slices.Equal(got, []string{"a", "b"}) {
@@ -359,6 +409,50 @@ func TestCache(t *testing.T) {
 	if len(fourth.Snapshot().Tools) > 0 {
 		t.Error("a damaged cache gave tools")
 	}
+}
+
+// Several processes begin with one empty folder at the same time.
+func TestCache_Shared(t *testing.T) {
+	dir := t.TempDir()
+	cfg := Config{Name: "x", Command: "a"}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			c, err := openCache(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 20 {
+				if err := c.store(&cfg, &listing{Tools: tools("a", "b")}); err != nil {
+					t.Error(err)
+				}
+				if l := c.load(&cfg); l == nil || len(l.Tools) != 2 {
+					t.Errorf("load() = %+v", l)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	c, err := openCache(dir)
+	if err != nil || c.store(&cfg, &listing{Tools: tools("a")}) != nil || c.load(&cfg) == nil {
+		t.Errorf("afterwards the cache does not work: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.tmp")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A folder that cannot be used costs the cache, not the servers.
+func TestCache_Unusable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet(Options{CacheDir: filepath.Join(file, "below")})
+	apply(t, s, fake("x", mcptest.New(mcptest.Script{Tools: tools("a")})))
+	defer s.Close()
+	live(t, s, "x")
 }
 
 func apply(t *testing.T, s *Set, configs ...Config) {

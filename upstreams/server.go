@@ -149,6 +149,7 @@ func (s *server) run(ctx context.Context, predecessor *server) {
 	case <-ctx.Done():
 		return
 	}
+	told := "" // the last error in the log
 	for failures := 0; ctx.Err() == nil; {
 		began := time.Now()
 		uptime, err := s.serve(ctx)
@@ -159,17 +160,22 @@ func (s *server) run(ctx context.Context, predecessor *server) {
 			failures = 0
 		}
 		failures++
+		level := slog.LevelWarn
+		if told == err.Error() {
+			level = slog.LevelDebug // the same again, perhaps every 30 s for days
+		}
+		told = err.Error()
 		select {
 		case <-s.wake: // of a caller who is told of this failure
 		default:
 		}
 		var retry <-chan time.Time
 		if errors.Is(err, ErrNeedsAuth) {
-			s.log.Warn("server refuses our credentials", "err", err)
+			s.log.Log(ctx, level, "server refuses our credentials", "err", err)
 			s.set(NeedsAuth, err, time.Time{})
 		} else {
 			d := backoff(failures, rand.Float64())
-			s.log.Warn("server is down", "err", err, "retry_in", d)
+			s.log.Log(ctx, level, "server is down", "err", err, "retry_in", d)
 			s.set(Backoff, err, time.Now().Add(d))
 			retry = time.After(d)
 		}

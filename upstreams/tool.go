@@ -23,6 +23,9 @@ const (
 // for a tool's name; what is longer is an accident or an attack.
 const maxToolName = 1024
 
+// maxToolWarnings bounds what is said of one listing.
+const maxToolWarnings = 50
+
 // toolParser turns what one server lists into Tools. It remembers the last
 // listing, so that a definition that did not change stays the same *Tool, and
 // equal schemas are compiled once.
@@ -61,6 +64,9 @@ func (p *toolParser) parse(items []json.RawMessage, before []*Tool) (tools []*To
 			}
 			tools = append(tools, t)
 		}
+	}
+	if more := len(warnings) - maxToolWarnings; more > 0 {
+		warnings = append(warnings[:maxToolWarnings], fmt.Sprintf("and %d more tools are left out or listed twice", more))
 	}
 	return tools, warnings
 }
