@@ -93,11 +93,6 @@ func (a *app) check(ctx context.Context) error {
 		fmt.Fprintf(a.stderr, "connecting to %d servers\n", len(p.config.Servers))
 	}
 	p.face.Start()
-	if a.needsSandbox(p.config) && p.sandboxErr == nil {
-		if p.sandboxErr = p.sandbox.works(ctx); p.sandboxErr == nil {
-			p.sandbox.forget()
-		}
-	}
 	select {
 	case <-p.set.Settled():
 	case <-ctx.Done():

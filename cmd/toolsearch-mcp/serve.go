@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,6 +125,13 @@ func cacheDir(log *slog.Logger) string {
 	return filepath.Join(dir, "toolsearch-mcp")
 }
 
+func subfolder(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
 // program is everything that runs, in the order in which it is built.
 type program struct {
 	// fixed at creation
@@ -135,7 +143,6 @@ type program struct {
 	gate     *policy.Gate
 	dir      *directory.Directory
 	engine   *codebridge.Engine
-	sandbox  *sandbox
 	face     *aggregator.Server
 
 	// owned by build, then by the goroutine of watch
@@ -159,19 +166,9 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 	}()
 	ver := buildInfo().Version
 
-	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: cache, Version: ver, Logger: log})
-	p.sandbox = newSandbox(p.engine, cache, log)
+	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: subfolder(cache, "engine"), Version: ver, Logger: log})
 	probed := make(chan error, 1)
-	probeCtx, stopProbe := context.WithTimeout(ctx, probeTime)
-	defer stopProbe()
-	switch why := p.sandbox.broken(); {
-	case !a.needsSandbox(cfg):
-		probed <- nil
-	case why != nil && !a.checking:
-		probed <- why
-	default:
-		go func() { probed <- p.engine.Probe(probeCtx) }()
-	}
+	go func() { probed <- a.probe(ctx, cfg, p.engine) }()
 
 	if p.policy, err = policy.Compile(cfg.Policy); err != nil {
 		return nil, err
@@ -184,7 +181,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 			return nil, fmt.Errorf("%w: change telemetry.log in %s", err, cfg.Path)
 		}
 	}
-	catalogs := cache
+	catalogs := subfolder(cache, "catalogs")
 	if cfg.Path == "" {
 		catalogs = "" // the demo's servers are not worth remembering
 	}
@@ -197,7 +194,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 	p.gate = policy.NewGate(p.policy, p.set)
 	p.dir = directory.New(directory.Options{Source: p.set.Snapshot, Rules: p.policy, Logger: log})
 
-	var runner aggregator.CodeRunner = p.sandbox
+	var runner aggregator.CodeRunner = p.engine
 	if p.sandboxErr = <-probed; p.sandboxErr != nil {
 		log.Warn("scripts cannot run here: mode code becomes mode tools", "err", p.sandboxErr)
 		runner = nil
@@ -216,13 +213,19 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 	return p, nil
 }
 
-// needsSandbox tells whether any client may get mode code.
-func (a *app) needsSandbox(cfg *config.Config) bool {
-	if a.mode != "" {
-		return a.mode == string(aggregator.ModeCode)
+// probe tells why programs cannot run here; nil if they can, or if no client
+// may get mode code.
+func (a *app) probe(ctx context.Context, cfg *config.Config, engine *codebridge.Engine) error {
+	mayGet := func(mode string) bool { return cmp.Or(a.mode, mode) == string(aggregator.ModeCode) }
+	if !mayGet(cfg.ToolSearch.Mode) && !slices.ContainsFunc(cfg.Policy.Profiles, func(p policy.Profile) bool { return mayGet(p.Mode) }) {
+		return nil
 	}
-	return cfg.ToolSearch.Mode == string(aggregator.ModeCode) ||
-		slices.ContainsFunc(cfg.Policy.Profiles, func(p policy.Profile) bool { return p.Mode == string(aggregator.ModeCode) })
+	if a.checking {
+		return engine.Check(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return engine.Probe(ctx)
 }
 
 // chooser returns who gets what: the profile of --profile, else the first that
@@ -234,12 +237,7 @@ func (a *app) chooser(cfg *config.Config, pol *policy.Policy) aggregator.ChooseP
 		if err != nil {
 			return "", "", err
 		}
-		for _, mode := range []string{a.mode, pr.Mode} {
-			if mode != "" {
-				return pr.Name, mode, nil
-			}
-		}
-		return pr.Name, cfg.ToolSearch.Mode, nil
+		return pr.Name, cmp.Or(a.mode, pr.Mode, cfg.ToolSearch.Mode), nil
 	}
 }
 
