@@ -159,7 +159,8 @@ func (s *Server) Run(ctx context.Context, transport mcp.Transport) error {
 	defer watching.Wait()
 	defer cancel()
 
-	ss, err := s.mcp.Connect(ctx, &startingTransport{transport, s}, nil)
+	conn := &startingTransport{Transport: transport, s: s}
+	ss, err := s.mcp.Connect(ctx, conn, nil)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
@@ -170,7 +171,9 @@ func (s *Server) Run(ctx context.Context, transport mcp.Transport) error {
 	case err := <-gone:
 		return err
 	case <-ctx.Done():
-		ss.Close()
+		// Not ss.Close, which waits for the answers to all requests: the end
+		// of the connection cancels them.
+		conn.close()
 		<-gone
 		return context.Cause(ctx)
 	}

@@ -192,7 +192,8 @@ func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 // about discovery has been written, so that no child is started before.
 type startingTransport struct {
 	mcp.Transport
-	s *Server
+	s    *Server
+	conn mcp.Connection // set by Connect
 }
 
 func (t *startingTransport) Connect(ctx context.Context) (mcp.Connection, error) {
@@ -200,7 +201,15 @@ func (t *startingTransport) Connect(ctx context.Context) (mcp.Connection, error)
 	if err != nil {
 		return nil, err
 	}
-	return &startingConn{Connection: conn, s: t.s}, nil
+	t.conn = &startingConn{Connection: conn, s: t.s}
+	return t.conn, nil
+}
+
+// close ends the connection; its requests are cancelled.
+func (t *startingTransport) close() {
+	if err := t.conn.Close(); err != nil {
+		t.s.log.Debug("closing the client's connection", "err", err)
+	}
 }
 
 type startingConn struct {

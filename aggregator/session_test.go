@@ -1,9 +1,11 @@
 package aggregator
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -410,4 +412,65 @@ func TestSession_RunEndsWithTheClient(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("Run does not end when the client is gone")
 	}
+}
+
+// When we are told to end, requests under way are cancelled, not waited for.
+func TestSession_RunEndsWithTheContext(t *testing.T) {
+	f := newFakeServers(fakeServer{Name: "s", Tools: []json.RawMessage{tool("t", "", "")}})
+	began, cancelled := make(chan struct{}), make(chan struct{})
+	f.do = func(ctx context.Context, _ upstreams.Call) (*upstreams.Result, error) {
+		close(began)
+		<-ctx.Done()
+		close(cancelled)
+		return nil, ctx.Err()
+	}
+	r := newRig(t, f, rigOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	c, in, out := mcptest.Pipe(t)
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx, wire.NewServerTransport(in, out, wire.Options{RawMethods: RawMethods()})) }()
+	c.Initialize("t")
+	c.Request(methodCallTool, `{"name":"s__t"}`)
+	<-began
+	cancel()
+	<-cancelled
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("Run does not end")
+	}
+}
+
+// A client that does not read does not hold up the upstream's progress.
+func TestProgress_ClientThatDoesNotRead(t *testing.T) {
+	f := newFakeServers(fakeServer{Name: "s", Tools: []json.RawMessage{tool("t", "", "")}})
+	reported := make(chan struct{})
+	f.do = func(ctx context.Context, call upstreams.Call) (*upstreams.Result, error) {
+		for range 10 * progressQueue {
+			call.Client.Progress(json.RawMessage(`{"progress":1}`))
+		}
+		close(reported)
+		return &upstreams.Result{Raw: json.RawMessage(`{"content":[]}`)}, nil
+	}
+	r := newRig(t, f, rigOptions{})
+	in, w := io.Pipe()
+	out, stuck := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = r.Run(ctx, wire.NewServerTransport(in, stuck, wire.Options{RawMethods: RawMethods()}))
+	}()
+	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if _, err := bufio.NewReader(out).ReadBytes('\n'); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s__t","_meta":{"progressToken":1}}}`)
+	select {
+	case <-reported:
+	case <-time.After(30 * time.Second):
+		t.Error("progress waits for the client")
+	}
+	cancel()
+	<-done
 }
