@@ -28,18 +28,22 @@ func isOlder(resp *http.Response, body []byte) bool {
 
 // fallBack goes over to the older transport and sends initialize there.
 func (c *httpConn) fallBack(ctx context.Context, e wire.Envelope, why string) error {
-	l := &legacy{conn: c}
-	err := l.request(ctx, e)
-	if err != nil {
-		if errors.Is(err, errNoEndpoint) {
-			return &wire.Error{Code: jsonrpc.CodeInternalError, Message: why + " (is url right? It is no server of the older SSE transport either)"}
-		}
-		return err
+	speak := func(l *legacy) {
+		c.mu.Lock()
+		c.legacy = l
+		c.mu.Unlock()
 	}
-	c.mu.Lock()
-	c.legacy = l
-	c.mu.Unlock()
-	return nil
+	l := &legacy{conn: c}
+	speak(l) // before the answer: what follows it must go the same way
+	err := l.request(ctx, e)
+	if err == nil {
+		return nil
+	}
+	speak(nil)
+	if errors.Is(err, errNoEndpoint) {
+		return &wire.Error{Code: jsonrpc.CodeInternalError, Message: why + " (is url right? It is no server of the older SSE transport either)"}
+	}
+	return err
 }
 
 // legacy is the transport of 2024-11-05: one event stream for all that the
