@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,8 +19,6 @@ import (
 const (
 	// protocolVersion is what upstreams are asked for.
 	protocolVersion = "2025-11-25"
-	// maxWarnings bounds what Status repeats of one server's odd behaviour.
-	maxWarnings = 20
 	// A session that ends may take so long for its last words, and once more
 	// after its link was closed.
 	sessionGrace = time.Second
@@ -279,36 +275,6 @@ func (s *server) shut(ss *session) {
 	s.stderr = ss.link.stderr()
 }
 
-// epitaph tells how a child ended and what it said last; "" if nothing is known.
-func epitaph(l *link) string {
-	var parts []string
-	if how, ended := l.exit(); ended {
-		parts = append(parts, how)
-	}
-	lines := strings.Split(strings.TrimSpace(l.stderr()), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		parts = append(parts, fmt.Sprintf("last line on stderr: %q", clipText(last, 200)))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// exitError is the end of a child beneath the error that it caused.
-type exitError struct {
-	err error
-	how string
-}
-
-func (e *exitError) Error() string { return fmt.Sprintf("%v (%s)", e.err, e.how) }
-func (e *exitError) Unwrap() error { return e.err }
-
-// lastWords adds to an error how the child ended and what it said.
-func (s *server) lastWords(l *link, err error) error {
-	if how := epitaph(l); how != "" && err != nil {
-		return &exitError{err, how}
-	}
-	return err
-}
-
 // causeOf returns why ctx ended, if it did, else err.
 func causeOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -459,87 +425,6 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
-}
-
-// noise takes a line of stdout that was no message. One example is enough.
-func (s *server) noise(line string) {
-	const text = "it writes to stdout what is no JSON-RPC message (which is skipped), for example: "
-	s.mu.Lock()
-	told := slices.ContainsFunc(s.odd, func(w string) bool { return strings.HasPrefix(w, text) })
-	s.mu.Unlock()
-	if !told {
-		s.warn(text + fmt.Sprintf("%q", clipText(line, 120)))
-	}
-}
-
-// warn keeps a warning for Status and logs it the first time.
-func (s *server) warn(text string) {
-	s.mu.Lock()
-	known := slices.Contains(s.odd, text)
-	full := len(s.odd) >= maxWarnings
-	switch {
-	case known:
-	case full:
-		s.oddMore++
-	default:
-		s.odd = append(s.odd, text)
-	}
-	s.mu.Unlock()
-	if !known && !full {
-		s.log.Warn("server behaves oddly", "what", text)
-	}
-}
-
-func (s *server) forgetOddities() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.odd, s.oddMore = nil, 0
-}
-
-func clipText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}
-
-// status returns the server's health.
-func (s *server) status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := Status{
-		Name: s.cfg.Name, Safe: s.safe, State: s.state, Since: s.since,
-		Tools: len(s.known.tools), ListBytes: s.known.bytes, Protocol: s.known.protocol,
-		Err: s.err, Stderr: s.stderr,
-	}
-	if s.err != nil {
-		st.Hint = hint(&s.cfg, s.err)
-	}
-	if s.session != nil {
-		st.Stderr = s.session.link.stderr()
-	}
-	if d := time.Until(s.retryAt); d > 0 {
-		st.RetryIn = d
-	}
-	st.Warnings = slices.Concat(s.known.warnings, s.odd)
-	more := s.oddMore
-	if n := len(st.Warnings) - maxWarnings; n > 0 {
-		st.Warnings, more = st.Warnings[:maxWarnings], more+n
-	}
-	if more > 0 {
-		st.Warnings = append(st.Warnings, fmt.Sprintf("and %d more", more))
-	}
-	return st
-}
-
-// view returns the server's part of the Snapshot.
-func (s *server) view() (ServerInfo, []*Tool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return ServerInfo{
-		Name: s.cfg.Name, Safe: s.safe, Title: s.known.title, Instructions: s.known.instructions,
-		Description: s.cfg.Description, Live: s.live, Known: s.known.tools != nil,
-	}, s.known.tools
 }
 
 // catalog makes what is known of a listing. Tools that did not change are
