@@ -51,7 +51,7 @@ type pages struct {
 // list reads all pages of the server's tools. If the first page fails that is
 // an error, if a later one does the pages before it are kept.
 func (s *server) list(ctx context.Context, cs *mcp.ClientSession) (pages, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%w: the list did not end within %v", ErrTimedOut, listTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, slowError(fmt.Sprintf("the list did not end within %v", listTimeout)))
 	defer cancel()
 	var p pages
 	total := 0
@@ -93,7 +93,7 @@ func (s *server) list(ctx context.Context, cs *mcp.ClientSession) (pages, error)
 
 // page reads one page and returns the array of tools and the next cursor.
 func page(ctx context.Context, cs *mcp.ClientSession, cursor string) (tools json.RawMessage, next string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pageTimeout, fmt.Errorf("%w: no answer within %v", ErrTimedOut, pageTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, pageTimeout, slowError(fmt.Sprintf("no answer within %v", pageTimeout)))
 	defer cancel()
 	params := rawjson.Object{}
 	if cursor != "" {

@@ -161,10 +161,6 @@ func (s *server) run(ctx context.Context, predecessor *server) {
 			level = slog.LevelDebug // the same again, perhaps every 30 s for days
 		}
 		told = err.Error()
-		select {
-		case <-s.wake: // of a caller who is told of this failure
-		default:
-		}
 		var retry <-chan time.Time
 		if errors.Is(err, ErrNeedsAuth) {
 			s.log.Log(ctx, level, "server refuses our credentials", "err", err)
@@ -195,7 +191,7 @@ func (s *server) serve(ctx context.Context) (uptime time.Duration, err error) {
 	defer end(nil)
 	limit := s.cfg.startTimeout()
 	timer := time.AfterFunc(limit, func() {
-		end(fmt.Errorf("%w: it did not answer initialize within %v (startTimeoutMs)", ErrTimedOut, limit))
+		end(slowError(fmt.Sprintf("it did not answer initialize within %v (startTimeoutMs)", limit)))
 	})
 	defer timer.Stop()
 
@@ -231,6 +227,12 @@ func (s *server) serve(ctx context.Context) (uptime time.Duration, err error) {
 	s.withdraw(ss, err)
 	return time.Since(began), s.lastWords(l, err)
 }
+
+// slowError is a limit for a start that has passed. It is not ErrTimedOut,
+// which means that a call may have acted.
+type slowError string
+
+func (e slowError) Error() string { return string(e) }
 
 // connect initializes a client session without client capabilities; roots and
 // other questions of the server are answered by the SDK.
@@ -368,6 +370,10 @@ func (s *server) attemptEnded(err error) {
 	}
 	s.trying = false
 	s.failed = s.attempts
+	select {
+	case <-s.wake: // of a caller who waits for this attempt; later ones want a new one
+	default:
+	}
 	s.moveLocked(s.state, err, time.Time{})
 }
 

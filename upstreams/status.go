@@ -131,6 +131,7 @@ func hint(cfg *Config, err error) string {
 		rpc    *RPCError
 		exited *exitError
 		netErr net.Error
+		slow   slowError
 	)
 	switch {
 	case cfg.Broken != nil:
@@ -143,9 +144,9 @@ func hint(cfg *Config, err error) string {
 		return "install the program, write its full path in command, or set PATH in its env"
 	case errors.Is(err, fs.ErrPermission):
 		return "make sure that the command may be executed by this user"
-	case errors.Is(err, ErrTimedOut) && cfg.URL != "":
+	case errors.As(err, &slow) && cfg.URL != "":
 		return "check that url is right and that the server answers there"
-	case errors.Is(err, ErrTimedOut):
+	case errors.As(err, &slow):
 		return "run its command in a terminal to see what it waits for; if it only is slow, raise startTimeoutMs"
 	case errors.As(err, &exited):
 		return "run its command in a terminal to see why it ends"
