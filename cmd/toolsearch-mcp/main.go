@@ -47,7 +47,9 @@ type app struct {
 	logLevel, logFormat       string
 	json, wait                bool
 
-	checking bool // the command is check: what failed before is tried again
+	// set by commands
+	serving  bool // a client waits for our first answer
+	checking bool // what failed before is tried again
 }
 
 // run carries out one command line and returns the exit code.

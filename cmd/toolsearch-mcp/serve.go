@@ -40,6 +40,7 @@ func (a *app) serve(ctx context.Context) error {
 		return fmt.Errorf("this toolsearch-mcp was started by another one (%s is set): remove the entry that starts it from mcpServers, or it would start itself for ever", upstreams.DepthEnv)
 	}
 	tuneMemory()
+	a.serving = true
 	redactor := new(telemetry.Redactor)
 	log, err := a.logger(redactor)
 	if err != nil {
@@ -152,8 +153,12 @@ type program struct {
 	sandboxErr error // why programs cannot run; nil: they can, or nobody asked
 }
 
-// probeTime is how long initialize may wait for the sandbox (contract 3).
-const probeTime = 200 * time.Millisecond
+const (
+	// probeTime is how long initialize may wait for the sandbox (contract 3).
+	probeTime = 200 * time.Millisecond
+	// patientProbeTime is for a person, who would rather wait than do without.
+	patientProbeTime = 10 * time.Second
+)
 
 // build is the wiring: what a call passes from the client to a server and
 // back. No server is started.
@@ -166,7 +171,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 	}()
 	ver := buildInfo().Version
 
-	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: subfolder(cache, "engine"), Version: ver, Logger: log})
+	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: subfolder(cache, "engine"), Logger: log})
 	probed := make(chan error, 1)
 	go func() { probed <- a.probe(ctx, cfg, p.engine) }()
 
@@ -223,9 +228,17 @@ func (a *app) probe(ctx context.Context, cfg *config.Config, engine *codebridge.
 	if a.checking {
 		return engine.Check(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	limit := patientProbeTime
+	if a.serving {
+		limit = probeTime
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the sandbox process did not answer within %v", limit))
 	defer cancel()
-	return engine.Probe(ctx)
+	err := engine.Probe(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
 }
 
 // chooser returns who gets what: the profile of --profile, else the first that
