@@ -291,7 +291,7 @@ func TestTelemetry(t *testing.T) {
 		return fmt.Sprintf(`{"argumentBytes":%d,"id":"mcp:calendar:create_event","kind":"call"%s,"resultBytes":%d,"source":"mcp","sourceName":"calendar","via":%q}`, args, more, result, via)
 	}
 	want := []string{
-		`{"catalogSize":2,"directBytes":` + fmt.Sprint(len(listResult(published(slices.Concat(r.dir.View("").Tools(), r.dir.View("").Direct()))))) +
+		`{"catalogSize":2,"directBytes":` + fmt.Sprint(directBytes(slices.Concat(r.dir.View("").Tools(), r.dir.View("").Direct()))) +
 			`,"instructionsBytes":` + fmt.Sprint(len(r.faceFor(faceKey{"", ModeCode}).instructions)) + `,"kind":"session","mode":"code","sources":{"client":0,"core":0,"mcp":2},"toolsListBytes":` + fmt.Sprint(len(list(t, r))) + `,"toolsListed":2}`,
 		`{"hits":2,"kind":"search","queryLength":12}`,
 		`{"id":"mcp:calendar:create_event","kind":"describe"}`,
@@ -368,4 +368,13 @@ func TestResting(t *testing.T) {
 			t.Errorf("%d rests in all, want 2", rests)
 		}
 	})
+}
+
+// What the log says that direct listing would cost is what off mode lists.
+func TestTelemetry_DirectBytes(t *testing.T) {
+	s := fakeServer{Name: "s", Tools: []json.RawMessage{tool("a", "d", `{"type":"object","properties":{}}`), tool("b c", "d", `{"type":"object","properties":{}}`)}}
+	r := newRig(t, newFakeServers(s), rigOptions{settings: Settings{Mode: "off"}})
+	if got, want := directBytes(r.dir.View("").Tools()), len(list(t, r)); got != want {
+		t.Errorf("directBytes = %d, want %d", got, want)
+	}
 }

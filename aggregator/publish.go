@@ -77,7 +77,26 @@ func (s *Server) awaitKnown(ctx context.Context) {
 // then those of servers, each group sorted by name.
 func (s *Server) toolsFor(c *session) json.RawMessage {
 	k := c.face()
-	return listResult(append(slices.Clone(s.faceFor(k).definitions), published(s.listedTools(k))...))
+	f := s.faceFor(k)
+	return listResult(append(slices.Clone(f.definitions), f.publish(s.listedTools(k))...))
+}
+
+// publish returns the definitions of tools. It keeps them until the next list:
+// in off mode there may be megabytes, of which a change touches few.
+func (f *face) publish(tools []*upstreams.Tool) []json.RawMessage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kept := make(map[*upstreams.Tool]json.RawMessage, len(tools))
+	defs := make([]json.RawMessage, len(tools))
+	for i, t := range tools {
+		def, ok := f.published[t]
+		if !ok {
+			def = publish(t)
+		}
+		kept[t], defs[i] = def, def
+	}
+	f.published = kept
+	return defs
 }
 
 // listedTools returns the tools of servers that a face lists, sorted by full name.
@@ -139,14 +158,6 @@ func matches(pattern, s string) bool {
 	return true
 }
 
-func published(tools []*upstreams.Tool) []json.RawMessage {
-	defs := make([]json.RawMessage, 0, len(tools))
-	for _, t := range tools {
-		defs = append(defs, publish(t))
-	}
-	return defs
-}
-
 // publish returns a tool's definition as a client sees it: the upstream's own
 // bytes under our name, but for what costs some clients the whole list.
 // Calls are checked against the original, never against this copy.
@@ -185,11 +196,11 @@ func publishedSchema(schema json.RawMessage) json.RawMessage {
 			o, changed = o.Without(name), true
 		}
 	}
-	if walked, ok := withoutTrue(o.Bytes()); ok {
-		return walked
-	}
 	if changed {
-		return o.Bytes()
+		schema = o.Bytes()
+	}
+	if bytes.Contains(schema, []byte("true")) {
+		schema, _ = withoutTrue(schema)
 	}
 	return schema
 }

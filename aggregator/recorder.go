@@ -92,13 +92,12 @@ func (s *Server) recordSession(c *session, tools []byte) {
 	}
 	k := c.face()
 	view := s.dir.View(k.profile)
-	every := slices.Concat(view.Tools(), view.Direct())
 	record := telemetry.Session{
 		Mode: string(k.mode), CatalogSize: len(view.Tools()), Sources: sources(len(view.Tools())),
 		ToolsListed:       len(s.listedTools(k)) + len(s.faceFor(k).definitions),
 		ToolsListBytes:    len(tools),
 		InstructionsBytes: len(s.faceFor(k).instructions),
-		DirectBytes:       len(listResult(published(every))),
+		DirectBytes:       directBytes(slices.Concat(view.Tools(), view.Direct())),
 	}
 	entry := string(encode(record))
 	c.mu.Lock()
@@ -108,6 +107,16 @@ func (s *Server) recordSession(c *session, tools []byte) {
 	if changed {
 		s.records.Session(origin(c.caller()), record)
 	}
+}
+
+// directBytes is what tools/list would have if it showed these tools as their
+// servers wrote them, under our names.
+func directBytes(tools []*upstreams.Tool) int {
+	n := len(listResult(nil)) + max(0, len(tools)-1)
+	for _, t := range tools {
+		n += len(t.Raw) - len(quote(t.Name)) + len(quote(t.FullName))
+	}
+	return n
 }
 
 // sources counts the catalog by where tools come from. Core and client are for

@@ -21,8 +21,13 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimRight(buf.Bytes(), "\n")
 }
 
-func jsonArray[T ~[]byte](items []T) json.RawMessage {
-	b := []byte{'['}
+// jsonArray puts encoded items together.
+func jsonArray(items []json.RawMessage) json.RawMessage {
+	n := 2
+	for _, it := range items {
+		n += len(it) + 1
+	}
+	b := append(make([]byte, 0, n), '[')
 	for i, it := range items {
 		if i > 0 {
 			b = append(b, ',')

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
+	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
 // control is one of our own tools. The texts are what a model reads, so each
@@ -120,9 +122,14 @@ type faceKey struct {
 // the start to the next reload: clients keep it in the model's prompt, where a
 // changed byte costs the whole cached prefix.
 type face struct {
+	// fixed at creation
 	definitions  []json.RawMessage // of the control tools, sorted by name
 	instructions string
 	directory    string // the text of toolsearch://directory
+
+	// mu guards the following
+	mu        sync.Mutex
+	published map[*upstreams.Tool]json.RawMessage // definitions of the last list
 }
 
 // faceFor returns the face of a caller, making it at the first request.
@@ -232,7 +239,7 @@ func (c *control) definition(description string) json.RawMessage {
 // listResult puts definitions together as the result of tools/list: one page,
 // because several clients never ask for the second.
 func listResult(defs []json.RawMessage) json.RawMessage {
-	return append(append([]byte(`{"tools":`), jsonArray(defs)...), '}')
+	return rawjson.Object{{Name: "tools", Value: jsonArray(defs)}}.Bytes()
 }
 
 //go:embed instructions.md
