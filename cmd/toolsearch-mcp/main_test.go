@@ -63,7 +63,7 @@ func command(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 func TestRun_ExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
-	for file, text := range map[string]string{good: "mcpServers: {}\n", bad: "mcpServers: {a: {comand: x}}\n"} {
+	for file, text := range map[string]string{good: "toolSearch: {mode: tools}\n", bad: "mcpServers: {a: {comand: x}}\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 // may have.
 func TestReload_OnHangup(t *testing.T) {
 	mcptest.NoLeaks(t)
-	s := serveFile(t, "mcpServers: {}\n")
+	s := serveFile(t, "toolSearch: false\n")
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestReload_OnHangup(t *testing.T) {
 // The file may be a link, and what it leads to may be changed or replaced.
 func TestReload_FollowsALink(t *testing.T) {
 	mcptest.NoLeaks(t)
-	s := serveFile(t, "mcpServers: {}\n")
+	s := serveFile(t, "toolSearch: false\n")
 	target := filepath.Join(t.TempDir(), "real.yaml")
 	if err := os.WriteFile(target, []byte("mcpServers: {} # real\n"), 0o600); err != nil {
 		t.Fatal(err)
