@@ -5,7 +5,6 @@ package guardian
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -159,33 +158,30 @@ func startLocked() error {
 // ends descendants that left the group too.
 func End(ctx context.Context, pgid int, quiet, term time.Duration) error {
 	lost := strays{}
-	lost.look(pgid)
 	if gone(ctx, pgid, lost, quiet) {
 		return nil
 	}
-	for _, step := range []struct {
-		signal syscall.Signal
-		ctx    context.Context
-		wait   time.Duration
-	}{
-		{syscall.SIGTERM, ctx, term},
-		{syscall.SIGKILL, context.Background(), killGrace},
-	} {
-		lost.look(pgid)
-		_ = syscall.Kill(-pgid, step.signal) // what is left is looked at below
-		lost.signal(step.signal)
-		if gone(step.ctx, pgid, lost, step.wait) {
-			return nil
-		}
+	_ = syscall.Kill(-pgid, syscall.SIGTERM) // who is left is looked at in gone
+	lost.signal(syscall.SIGTERM)
+	if gone(ctx, pgid, lost, term) {
+		return nil
+	}
+	_ = syscall.Kill(-pgid, syscall.SIGSTOP) // nobody can leave while we look
+	lost.look(pgid)
+	_ = syscall.Kill(-pgid, syscall.SIGKILL)
+	lost.signal(syscall.SIGKILL)
+	if gone(context.Background(), pgid, lost, killGrace) {
+		return nil
 	}
 	return fmt.Errorf("process group %d is still there after SIGKILL", pgid)
 }
 
-// gone waits until the group is gone, up to limit or the end of ctx.
+// gone waits until the group and what left it is gone, up to limit or the end
+// of ctx.
 func gone(ctx context.Context, pgid int, lost strays, limit time.Duration) bool {
 	deadline := time.Now().Add(limit)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		if !Alive(pgid) && !lost.alive() {
+		if !lost.look(pgid) && !lost.alive() {
 			return true
 		}
 		left := time.Until(deadline)
@@ -200,9 +196,4 @@ func gone(ctx context.Context, pgid int, lost strays, limit time.Duration) bool 
 }
 
 // Alive tells whether a process of this group still runs. Zombies do not.
-func Alive(pgid int) bool {
-	if err := syscall.Kill(-pgid, 0); errors.Is(err, syscall.ESRCH) {
-		return false
-	}
-	return running(pgid)
-}
+func Alive(pgid int) bool { return strays{}.look(pgid) }

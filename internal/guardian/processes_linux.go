@@ -1,6 +1,7 @@
 package guardian
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -57,34 +58,26 @@ func lookUp(pid int) (process, bool) {
 	return p, err == nil
 }
 
-// running looks for a process of the group that is no zombie: a container
-// whose first process does not collect orphans keeps zombies for ever.
-func running(pgid int) bool {
-	all := processes()
-	if all == nil {
-		return true // no /proc: believe kill(2)
-	}
-	for _, p := range all {
-		if p.group == pgid && p.runs() {
-			return true
-		}
-	}
-	return false
-}
-
 // strays are descendants of a group that have left it, such as browsers,
 // which are started into a session of their own.
 type strays map[int]process
 
-// look adds those that can be seen now. After their parents have ended they
-// cannot be told from any other process.
-func (s strays) look(pgid int) {
+// look tells whether a process of the group runs, and adds the strays that can
+// be seen now: after their parents have ended they cannot be told from any
+// other process. A zombie does not run: a container whose first process does
+// not collect orphans keeps them for ever.
+func (s strays) look(pgid int) (running bool) {
+	all := processes()
+	if all == nil {
+		return !errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) // no /proc
+	}
 	children := map[int][]process{}
 	var next []process
-	for _, p := range processes() {
+	for _, p := range all {
 		children[p.parent] = append(children[p.parent], p)
 		if p.group == pgid {
 			next = append(next, p)
+			running = running || p.runs()
 		}
 	}
 	for len(next) > 0 {
@@ -98,6 +91,7 @@ func (s strays) look(pgid int) {
 			next = append(next, c)
 		}
 	}
+	return running
 }
 
 func (s strays) alive() bool {
