@@ -76,7 +76,6 @@ func (c Config) Clamp() (Config, []string) {
 type Options struct {
 	Config   Config
 	CacheDir string       // for the compiled engine, ours and 0700; "": none
-	Version  string       // of this program; a worker of another version is refused
 	Logger   *slog.Logger // nil: silent
 }
 

@@ -1,0 +1,255 @@
+package codebridge
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+
+	"github.com/fastschema/qjs"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+//go:embed prelude.js
+var prelude string
+
+// rawJSON is JSON inside JSON.
+type rawJSON = json.RawMessage
+
+// guest is one JavaScript runtime, inside the child. It is the only user of
+// qjs, and uses its public API alone.
+//
+// A guest serves one program at a time. Between two programs reset puts its
+// whole memory back to what it was before the first: all that JavaScript can
+// change lives there, so the next program cannot tell it was not the first.
+// That is 20 times faster than a new runtime, of which qjs leaks a part.
+//
+// Its methods turn the panics of qjs into errors; after one of those (a trap)
+// the guest is dead.
+type guest struct {
+	rt    *qjs.Runtime
+	js    *qjs.Context
+	api   [3]*qjs.Value // start, settle, finish of the prelude
+	undef *qjs.Value
+	lines *lineWriter
+	mem   *linearMemory
+	clean []byte // its memory before any program, without the zeros at the end
+	size  int    // the length of its memory before any program
+}
+
+const (
+	apiStart = iota
+	apiSettle
+	apiFinish
+)
+
+// noFolder is where the guest's file system would be. It can never exist:
+// whatever touches a file traps.
+func noFolder() string {
+	if runtime.GOOS == "windows" {
+		return `\\?\NUL\none`
+	}
+	return "/dev/null/none"
+}
+
+// importName stands for the word import in front of a parenthesis: as long,
+// so that columns stay.
+const importName = "imp0rt"
+
+// newGuest makes a runtime. emit gets each line that the prelude prints; the
+// slice is only valid during the call.
+func newGuest(memory int, cacheDir string, emit func(line []byte)) (g *guest, err error) {
+	defer trapped(&err)
+	g = &guest{lines: &lineWriter{emit: emit}, mem: &linearMemory{limit: memory + baseMemory}}
+	ctx := experimental.WithMemoryAllocator(context.Background(), g.mem)
+	g.rt, err = qjs.New(qjs.Option{
+		CWD: noFolder(), Context: ctx, CacheDir: cacheDir,
+		Stdout: g.lines, Stderr: io.Discard,
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.js = g.rt.Context()
+	g.undef = g.js.NewUndefined()
+	factory, err := g.js.Eval("prelude", qjs.Code(prelude))
+	if err != nil {
+		return nil, fmt.Errorf("prelude: %w", err)
+	}
+	host, err := g.js.Eval("host", qjs.Code(fmt.Sprintf(`({maxLines: %d, importName: %q})`, MaxLogLines, importName)))
+	if err != nil {
+		return nil, fmt.Errorf("prelude: %w", err)
+	}
+	api, err := g.js.Invoke(factory, g.undef, host)
+	if err != nil {
+		return nil, fmt.Errorf("prelude: %w", err)
+	}
+	for i, name := range []string{"start", "settle", "finish"} {
+		g.api[i] = api.GetPropertyStr(name)
+	}
+	// Memory that is there already need not be grown by every program: one
+	// that does cannot be reset.
+	g.rt.FreeHandle(g.rt.Malloc(spareMemory))
+	g.clean = slices.Clone(bytes.TrimRight(g.mem.buf, "\x00"))
+	g.size = len(g.mem.buf)
+	return g, nil
+}
+
+// reset makes the guest as it was. It reports false if it cannot: memory
+// never shrinks, and a program that was given more could tell.
+func (g *guest) reset() bool {
+	m := g.mem.buf
+	if len(m) != g.size {
+		return false
+	}
+	// Pages that no program wrote are left alone, so they take no real memory.
+	n := copy(m, g.clean)
+	for m = m[n:]; len(m) > 0; m = m[min(len(m), len(zeroPage)):] {
+		if p := m[:min(len(m), len(zeroPage))]; !bytes.Equal(p, zeroPage[:len(p)]) {
+			clear(p)
+		}
+	}
+	g.lines.buf = g.lines.buf[:0]
+	return true
+}
+
+var zeroPage [4096]byte
+
+const (
+	baseMemory  = 1 << 20 // what the engine itself takes of a guest's memory, and a little
+	spareMemory = 6 << 20 // what a program may use without growing it
+)
+
+// linearMemory is the memory of a guest. It never moves, so growing costs
+// nothing. Going over the limit is a trap that the program cannot catch: the
+// engine does not survive a failed allocation in every place.
+type linearMemory struct {
+	limit int
+	buf   []byte
+	full  bool
+}
+
+var errFull = errors.New("out of memory")
+
+func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory {
+	m.buf = make([]byte, 0, m.limit)
+	return m
+}
+
+func (m *linearMemory) Reallocate(size uint64) []byte {
+	if size > uint64(m.limit) {
+		m.full = true
+		panic(errFull)
+	}
+	m.buf = m.buf[:size]
+	return m.buf
+}
+
+func (m *linearMemory) Free() { m.buf = nil }
+
+// close lets go of a guest that will not be used again.
+func (g *guest) close() {
+	defer func() { _ = recover() }() // qjs panics when it frees a dead module
+	g.rt.Close()
+}
+
+// compile evaluates text, whose value must be a function.
+func (g *guest) compile(name, text string) (fn *qjs.Value, err error) {
+	defer trapped(&err)
+	return g.js.Eval(name, qjs.Code(text))
+}
+
+// start calls the body and runs all jobs.
+func (g *guest) start(body *qjs.Value, implicit bool, f runFrame) (err error) {
+	defer trapped(&err)
+	args := []*qjs.Value{body, g.js.NewBool(implicit), g.js.NewInt32(int32(f.MaxOutput)), g.js.NewInt32(int32(f.MaxArgs))}
+	for _, s := range f.Seed {
+		args = append(args, g.js.NewInt32(int32(s)))
+	}
+	return g.invoke(apiStart, args...)
+}
+
+// settle hands an answer in and runs all jobs.
+func (g *guest) settle(s settleFrame) (err error) {
+	defer trapped(&err)
+	alias, big, text := g.str(string(s.Alias)), g.str(s.Big), g.str(string(s.JSON))
+	defer alias.Free()
+	defer big.Free()
+	defer text.Free()
+	return g.invoke(apiSettle, g.js.NewInt32(int32(s.ID)), g.js.NewBool(s.OK), alias, big, text)
+}
+
+// finish asks for the last line.
+func (g *guest) finish() (err error) {
+	defer trapped(&err)
+	return g.invoke(apiFinish)
+}
+
+func (g *guest) invoke(fn int, args ...*qjs.Value) error {
+	v, err := g.js.Invoke(g.api[fn], g.undef, args...)
+	if err != nil {
+		return err
+	}
+	v.Free()
+	// The evaluation of a script whose value is no promise drains all jobs.
+	v, err = g.js.Eval("drain", qjs.Code("0"))
+	if err != nil {
+		return err
+	}
+	v.Free()
+	return nil
+}
+
+// str is qjs's NewString without its leak of the C string.
+func (g *guest) str(s string) *qjs.Value {
+	h := g.rt.NewStringHandle(s)
+	defer h.Free()
+	return g.js.Call("QJS_NewString", g.js.Raw(), h.Raw())
+}
+
+// errTrap is a failure of the engine itself, after which it is dead.
+var errTrap = errors.New("too deep recursion or an internal error of the engine")
+
+func trapped(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: %v", errTrap, p)
+	}
+}
+
+// lineWriter cuts what the guest prints into lines.
+type lineWriter struct {
+	buf  []byte
+	emit func([]byte)
+}
+
+// maxLine is more than any line of the prelude; what is longer was not
+// written by it.
+const maxLine = maxFrame - 16
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		i := slices.Index(p, '\n')
+		if i < 0 {
+			if len(w.buf)+len(p) <= maxLine {
+				w.buf = append(w.buf, p...)
+			}
+			break
+		}
+		line := p[:i]
+		if len(w.buf) > 0 {
+			w.buf = append(w.buf, line...)
+			line = w.buf
+		}
+		if len(line) > 0 && len(line) <= maxLine {
+			w.emit(line)
+		}
+		w.buf = w.buf[:0]
+		p = p[i+1:]
+	}
+	return n, nil
+}
