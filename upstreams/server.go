@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -317,12 +318,18 @@ func (s *server) liveSession(ctx context.Context) (*session, error) {
 	}
 }
 
-// unavailable makes sure that an error says whether trying again can help.
+// unavailable is the error of a call that found no session. Of the cause it
+// keeps the words alone, but for credentials: a JSON-RPC error or a lost
+// connection of the start must not be taken for one of the call.
 func unavailable(err error) error {
-	if errors.Is(err, ErrNeedsAuth) || errors.Is(err, ErrUnavailable) {
-		return err
+	sentinel := ErrUnavailable
+	if errors.Is(err, ErrNeedsAuth) {
+		sentinel = ErrNeedsAuth
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if strings.HasPrefix(err.Error(), sentinel.Error()) {
+		return fmt.Errorf("%w%s", sentinel, strings.TrimPrefix(err.Error(), sentinel.Error()))
+	}
+	return fmt.Errorf("%w: %s", sentinel, err)
 }
 
 func (s *server) wrap(err error) error { return fmt.Errorf("server %q: %w", s.cfg.Name, err) }

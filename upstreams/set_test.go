@@ -154,7 +154,8 @@ func TestSet_BadStarts(t *testing.T) {
 				}
 				began := time.Now()
 				err := s.Live(t.Context(), "bad")
-				if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTimedOut) || !strings.Contains(err.Error(), `server "bad"`) || !strings.Contains(err.Error(), c.err) {
+				var rpc *RPCError
+				if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTimedOut) || errors.Is(err, ErrLost) || errors.As(err, &rpc) || !strings.Contains(err.Error(), `server "bad"`) || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("Live() = %v, want ErrUnavailable and the cause", err)
 				}
 				if d := time.Since(began); d > 70*time.Second {

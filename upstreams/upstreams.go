@@ -157,7 +157,7 @@ type Requester interface {
 var (
 	// ErrUnknownTool: the server is ready and does not have the tool (any more).
 	ErrUnknownTool = errors.New("unknown tool")
-	// ErrUnavailable: the server cannot be reached now. It wraps the cause.
+	// ErrUnavailable: the server cannot be reached now. Its text has the cause.
 	ErrUnavailable = errors.New("server unavailable")
 	// ErrNeedsAuth: the server wants a login or other credentials.
 	ErrNeedsAuth = errors.New("server needs credentials")
