@@ -56,11 +56,7 @@ func (s *Server) offers(c *session, tool *control) bool {
 func (s *Server) callListed(ctx context.Context, call *controlCall, name string) (json.RawMessage, error) {
 	p := phrasesFor(call.session.face().mode)
 	if controlNamed(strings.TrimSpace(name)) != nil {
-		instead := "call one of the listed tools"
-		if p.search != nil {
-			instead = "use " + p.search("what the tool should do")
-		}
-		return nil, invalidParams("%s is not offered in this mode; %s", name, instead)
+		return nil, invalidParams("%s is not offered in this mode; %s", strings.TrimSpace(name), p.instead())
 	}
 	t, f := s.find(ctx, call.session.caller(), name, p)
 	if f != nil {
@@ -89,7 +85,7 @@ func (s *Server) callListed(ctx context.Context, call *controlCall, name string)
 		}
 		return f.result(), nil
 	}
-	raw, _ := shape(t, res, true)
+	raw, _ := shape(t, res, via)
 	return raw, nil
 }
 
@@ -113,7 +109,7 @@ func (s *Server) controlCall(ctx context.Context, call *controlCall) (json.RawMe
 		return f.result(), nil
 	}
 	res.Note = joinNotes(fixed.note, res.Note)
-	raw, _ := shape(fixed.tool, res, false)
+	raw, _ := shape(fixed.tool, res, upstreams.ViaToolCall)
 	return raw, nil
 }
 
@@ -291,12 +287,13 @@ func joinNotes(a, b string) string {
 }
 
 // shape makes the answer of a call out of the upstream's result: the same
-// bytes, but for our _meta and content where a client that reads text alone
-// would see nothing. failed tells whether the result is an error.
-func shape(t *upstreams.Tool, res *upstreams.Result, direct bool) (raw json.RawMessage, failed bool) {
+// bytes, but for our _meta and, unless a script reads it, content where a
+// client that reads text alone would see nothing. failed tells whether the
+// result is an error.
+func shape(t *upstreams.Tool, res *upstreams.Result, via upstreams.Via) (raw json.RawMessage, failed bool) {
 	o, err := rawjson.Parse(res.Raw)
 	if err != nil {
-		f := &failure{status: statusFailed, tool: t, text: t.ID + " has run, but its server answered with something that is not a result object; check what it did before you call it again"}
+		f := &failure{status: statusFailed, tool: t, text: shownID(t) + " has run, but its server answered with something that is not a result object; check what it did before you call it again"}
 		return f.result(), true
 	}
 	status, note := "", res.Note
@@ -304,14 +301,14 @@ func shape(t *upstreams.Tool, res *upstreams.Result, direct bool) (raw json.RawM
 		status = statusFailed
 	}
 	changed := false
-	if empty(o.Get("content")) {
+	if via != upstreams.ViaCode && empty(o.Get("content")) {
 		if structured := o.Get("structuredContent"); !rawjson.IsNull(structured) {
 			o, changed = o.With("content", content(string(structured))), true
 		} else if rawjson.IsNull(o.Get("content")) && !o.Has("resultType") {
 			o, changed = o.With("content", content("(empty result)")), true
 		}
 	}
-	if !direct || status != "" || note != "" {
+	if via == upstreams.ViaToolCall || status != "" || note != "" {
 		o, changed = o.With("_meta", metaMember(o.Get("_meta"), callMeta(t, status, note))), true
 	}
 	if !changed {

@@ -247,7 +247,7 @@ func (h *host) call(ctx context.Context, c *codebridge.Call) (json.RawMessage, e
 	if f != nil {
 		return nil, f.toolError(nil)
 	}
-	raw, failed := shape(fixed.tool, res, true)
+	raw, failed := shape(fixed.tool, res, upstreams.ViaCode)
 	if failed {
 		return nil, (&failure{status: statusFailed, tool: fixed.tool, text: errorText(fixed.tool, raw)}).toolError(raw)
 	}
@@ -264,7 +264,7 @@ func (h *host) find(ctx context.Context, selector string) (*upstreams.Tool, *fai
 	}
 	now, f := h.s.find(ctx, h.session.caller(), t.ID, phrasesScript)
 	if f != nil && f.status == statusUnknown {
-		f = &failure{status: statusUnavailable, tool: t, text: t.ID + " is gone since the script started; search again in a new script"}
+		f = &failure{status: statusUnavailable, tool: t, text: shownID(t) + " is gone since the script started; search again in a new script"}
 	}
 	return now, f
 }
@@ -362,11 +362,11 @@ func (f *failure) toolError(result json.RawMessage) *codebridge.ToolError {
 func errorText(t *upstreams.Tool, raw json.RawMessage) string {
 	o, err := rawjson.Parse(raw)
 	if err != nil {
-		return t.ID + " failed"
+		return shownID(t) + " failed"
 	}
 	items, err := rawjson.Array(o.Get("content"))
 	if err != nil {
-		return t.ID + " failed"
+		return shownID(t) + " failed"
 	}
 	var texts []string
 	for _, item := range items {
@@ -377,7 +377,7 @@ func errorText(t *upstreams.Tool, raw json.RawMessage) string {
 		}
 	}
 	if len(texts) == 0 {
-		return t.ID + " failed"
+		return shownID(t) + " failed"
 	}
 	return strings.Join(texts, "\n")
 }

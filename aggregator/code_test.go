@@ -48,8 +48,10 @@ func calendar() fakeServer {
 		tool("create_event", "Create an event in a calendar.", `{"type":"object","properties":{"title":{"type":"string"}}}`),
 		tool("fail", "Always fails.", ""),
 		tool("shot", "Picture.", ""),
+		tool("rows", "Rows.", ""),
 	}, DirectOnly: []string{"shot"}, Answers: map[string]fakeOutcome{
 		"fail": {Result: json.RawMessage(`{"isError":true,"content":[{"type":"text","text":"one"},{"type":"image","data":"","mimeType":"image/png"},{"type":"text","text":"two"}],"structuredContent":{"code":"X"}}`)},
+		"rows": {Result: json.RawMessage(`{"content":[],"structuredContent":{"n":9007199254740993}}`)},
 	}}
 }
 
@@ -86,6 +88,8 @@ func TestHost_Functions(t *testing.T) {
 		{"call", `["create_event",[1]]`, `invalid_arguments: args must be an object, got an array; send await openclaw.tools.call("mcp:calendar:create_event", args)`},
 		{"call", `[]`, `invalid_arguments: openclaw.tools.call needs the id of a tool`},
 		{"call", `["fail",{}]`, "failed: one\ntwo"},
+		{"call", `["tool_search",{"query":"x"}]`, "invalid_arguments: tool_search is not called through openclaw.tools.call, use openclaw.tools.search itself"},
+		{"call", `["rows",{}]`, `{"tool":{"id":"mcp:calendar:rows","name":"calendar__rows","source":"mcp"},"result":{"content":[],"structuredContent":{"n":9007199254740993}}}`},
 		{"other", `[]`, `error: unknown function "other"`},
 	}
 	withHost(t, newFakeServers(calendar()), func(ctx context.Context, h codebridge.Host) {
@@ -171,7 +175,7 @@ func TestCode_Answer(t *testing.T) {
 		{"error without a value", codebridge.Result{Error: &codebridge.Error{Kind: codebridge.Timeout, Message: "m"}},
 			`{"content":[{"type":"text","text":"{\"ok\":false,\"error\":{\"kind\":\"timeout\",\"message\":\"m\"},\"logs\":[],\"calls\":[],\"telemetry\":TELEMETRY}"}],"isError":true}`},
 	}
-	counts := `{\"catalogSize\":2,\"sources\":{\"client\":0,\"core\":0,\"mcp\":2},\"searchCount\":0,\"describeCount\":0,\"callCount\":0}`
+	counts := `{\"catalogSize\":3,\"sources\":{\"client\":0,\"core\":0,\"mcp\":3},\"searchCount\":0,\"describeCount\":0,\"callCount\":0}`
 	for _, tt := range tests {
 		r := newRig(t, newFakeServers(calendar()), rigOptions{engine: engineFunc(func(context.Context, codebridge.Program, codebridge.Host) (*codebridge.Result, error) {
 			return &tt.res, nil
@@ -264,7 +268,7 @@ func TestTelemetry(t *testing.T) {
 	list(t, r)
 	l := r.Local("")
 	for _, call := range []struct{ name, args string }{
-		{nameSearch, `{"query":"create event"}`},
+		{nameSearch, `{"query":"create event","limit":1}`},
 		{nameDescribe, `{"id":"create_event"}`},
 		{nameCall, `{"id":"create_event","args":{"title":"` + secret + `"}}`},
 		{nameCall, `{"id":"fail","args":{}}`},
@@ -291,9 +295,9 @@ func TestTelemetry(t *testing.T) {
 		return fmt.Sprintf(`{"argumentBytes":%d,"id":"mcp:calendar:create_event","kind":"call"%s,"resultBytes":%d,"source":"mcp","sourceName":"calendar","via":%q}`, args, more, result, via)
 	}
 	want := []string{
-		`{"catalogSize":2,"directBytes":` + fmt.Sprint(directBytes(slices.Concat(r.dir.View("").Tools(), r.dir.View("").Direct()))) +
-			`,"instructionsBytes":` + fmt.Sprint(len(r.faceFor(faceKey{"", ModeCode}).instructions)) + `,"kind":"session","mode":"code","sources":{"client":0,"core":0,"mcp":2},"toolsListBytes":` + fmt.Sprint(len(list(t, r))) + `,"toolsListed":2}`,
-		`{"hits":2,"kind":"search","queryLength":12}`,
+		`{"catalogSize":3,"directBytes":` + fmt.Sprint(directBytes(slices.Concat(r.dir.View("").Tools(), r.dir.View("").Direct()))) +
+			`,"instructionsBytes":` + fmt.Sprint(len(r.faceFor(faceKey{"", ModeCode}).instructions)) + `,"kind":"session","mode":"code","sources":{"client":0,"core":0,"mcp":3},"toolsListBytes":` + fmt.Sprint(len(list(t, r))) + `,"toolsListed":2}`,
+		`{"hits":1,"kind":"search","queryLength":12}`,
 		`{"id":"mcp:calendar:create_event","kind":"describe"}`,
 		created("tool_call", len(`{"title":"s3cr3t-FIVE"}`), len(raw), ""),
 		`{"argumentBytes":2,"id":"mcp:calendar:fail","kind":"call","resultBytes":` + fmt.Sprint(len(calendar().Answers["fail"].Result)) + `,"source":"mcp","sourceName":"calendar","status":"failed","via":"tool_call"}`,

@@ -32,7 +32,6 @@ type failure struct {
 	text   string
 	tool   *upstreams.Tool     // nil if the selector named none
 	rpc    *upstreams.RPCError // the upstream's own JSON-RPC error, if it is one
-	near   *directory.ResolveError
 }
 
 func (f *failure) Error() string { return f.status + ": " + f.text }
@@ -41,64 +40,19 @@ func (f *failure) Error() string { return f.status + ": " + f.text }
 // page first: only the client can act on it, so it passes unchanged.
 const codeURLElicitation = -32042
 
-// phrases names the way to our tools in the mode of whoever reads.
-type phrases struct {
-	call    string                            // what calls a tool
-	search  func(words string) string         // a ready search; nil: there is none
-	example func(id, signature string) string // a ready call
-}
-
-var (
-	phrasesTools = phrases{nameCall, func(words string) string {
-		return fmt.Sprintf(`%s {"query":%s}`, nameSearch, quote(words))
-	}, func(id, signature string) string {
-		return fmt.Sprintf(`%s {"id":%s,"args":…}, args being %s`, nameCall, quote(id), signature)
-	}}
-	phrasesScript = phrases{"openclaw.tools.call", func(words string) string {
-		return fmt.Sprintf(`await openclaw.tools.search(%s)`, quote(words))
-	}, func(id, signature string) string {
-		return fmt.Sprintf(`await openclaw.tools.call(%s, args), args being %s`, quote(id), signature)
-	}}
-	phrasesCode = phrases{"openclaw.tools.call in " + nameCode, func(words string) string {
-		return fmt.Sprintf(`%s {"code":%s}`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.search(%s)`, quote(words))))
-	}, func(id, signature string) string {
-		return fmt.Sprintf(`%s {"code":%s}, args being %s`, nameCode, quote(fmt.Sprintf(`return await openclaw.tools.call(%s, args)`, quote(id))), signature)
-	}}
-	phrasesOff = phrases{"its listed name", nil, func(_, signature string) string {
-		return "call it with " + signature
-	}}
-)
-
-// next says what to do when no tool is found.
-func (p phrases) next(words string) string {
-	if p.search == nil {
-		return "call one of the listed tools"
-	}
-	return "find it first: " + p.search(words)
-}
-
-func phrasesFor(m Mode) phrases {
-	switch m {
-	case ModeCode:
-		return phrasesCode
-	case ModeOff:
-		return phrasesOff
-	}
-	return phrasesTools
-}
-
 // unknownTool says that a selector names nothing, and what to do.
 func unknownTool(err error, selector string, p phrases) *failure {
 	f := &failure{status: statusUnknown}
-	errors.As(err, &f.near)
+	var near *directory.ResolveError
+	errors.As(err, &near)
 	shown := directory.OneLine(selector, 120)
-	if f.near != nil && len(f.near.Ambiguous) > 0 {
-		f.text = fmt.Sprintf("%q is the name of several tools; use one of these ids: %s", shown, nameList(clean(f.near.Ambiguous), 600))
+	if near != nil && len(near.Ambiguous) > 0 {
+		f.text = fmt.Sprintf("%q is the name of several tools; use one of these ids: %s", shown, nameList(clean(near.Ambiguous), 600))
 		return f
 	}
 	f.text = fmt.Sprintf("there is no tool %q", shown)
-	if f.near != nil && len(f.near.Near) > 0 {
-		f.text += "; did you mean " + strings.Join(clean(f.near.Near), ", ") + "?"
+	if near != nil && len(near.Near) > 0 {
+		f.text += "; did you mean " + strings.Join(clean(near.Near), ", ") + "?"
 		f.text += fmt.Sprintf(" Call one of them by %s; else %s", p.call, p.next(wordsOf(selector)))
 		return f
 	}
@@ -129,7 +83,12 @@ func wordsOf(selector string) string {
 // directOnly says that a tool is not for the catalog.
 func directOnly(t *upstreams.Tool) *failure {
 	return &failure{status: statusUnknown, tool: t,
-		text: fmt.Sprintf("%s is not in the catalog: it is listed as %s, call it directly", t.ID, t.FullName)}
+		text: fmt.Sprintf("%s is not in the catalog: it is listed as %s, call it directly", shownID(t), t.FullName)}
+}
+
+// shownID is the id of a tool as a text may show it.
+func shownID(t *upstreams.Tool) string {
+	return directory.OneLine(t.ID, 160)
 }
 
 // translate turns what came up the chain into words. It is the only place
@@ -146,20 +105,20 @@ func translate(ctx context.Context, err error, t *upstreams.Tool, p phrases) *fa
 	fail := func(status, format string, args ...any) *failure {
 		return &failure{status: status, tool: t, text: fmt.Sprintf(format, args...)}
 	}
-	server := directory.OneLine(t.Server, 60)
+	server, id := directory.OneLine(t.Server, 60), shownID(t)
 	switch {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &denied):
-		return unknownTool(nil, t.ID, p)
+		return unknownTool(nil, id, p)
 	case errors.As(err, &blocked):
-		return fail(statusBlocked, "%s was blocked before it ran: %s; do not try it another way, tell the user", t.ID, directory.Clean(blocked.Reason))
+		return fail(statusBlocked, "%s was blocked before it ran: %s; do not try it another way, tell the user", id, directory.Clean(blocked.Reason))
 	case errors.As(err, &arguments):
 		return fail(statusInvalid, "the arguments do not fit %s, nothing was called: %s; expected: %s",
-			t.ID, directory.Clean(strings.Join(arguments.Problems, "; ")), directory.InputSignature(t.InputSchema))
+			id, directory.Clean(strings.Join(arguments.Problems, "; ")), directory.InputSignature(t.InputSchema))
 	case errors.As(err, &output):
 		return fail(statusFailed, "%s has run, but its result breaks its own outputSchema: %s; check what it did before you call it again",
-			t.ID, directory.Clean(strings.Join(output.Problems, "; ")))
+			id, directory.Clean(strings.Join(output.Problems, "; ")))
 	case errors.As(err, &rpc):
 		f := fail(statusFailed, "server %q answered with an error: %s (code %d)", server, cut(directory.Clean(rpc.Message), 4000), rpc.Code)
 		if d := rpc.Data; !rawjson.IsNull(d) && len(d) <= 1000 {
@@ -168,24 +127,24 @@ func translate(ctx context.Context, err error, t *upstreams.Tool, p phrases) *fa
 		f.rpc = rpc
 		return f
 	case errors.Is(ctx.Err(), context.Canceled):
-		return fail(statusCancelled, "the call of %s was cancelled; it may have acted already", t.ID)
+		return fail(statusCancelled, "the call of %s was cancelled; it may have acted already", id)
 	case ctx.Err() != nil, errors.Is(err, upstreams.ErrTimedOut):
-		return fail(statusTimedOut, "%s did not answer within the time limit and was cancelled; it may have acted already, so check before you call it again", t.ID)
+		return fail(statusTimedOut, "%s did not answer within the time limit and was cancelled; it may have acted already, so check before you call it again", id)
 	case errors.Is(err, upstreams.ErrUnknownTool):
-		f := fail(statusUnknown, "server %q no longer has the tool %s; %s", server, t.ID, p.next(wordsOf(t.Name)))
+		f := fail(statusUnknown, "server %q no longer has the tool %s; %s", server, id, p.next(wordsOf(t.Name)))
 		return f
 	case errors.Is(err, upstreams.ErrNeedsAuth):
 		return fail(statusUnavailable, "server %q needs credentials or a login; nothing was called; tell the user to run toolsearch-mcp check", server)
 	case errors.Is(err, upstreams.ErrLost):
-		return fail(statusUnavailable, "the connection to server %q broke during the call of %s; it may have acted already, so check before you call it again", server, t.ID)
+		return fail(statusUnavailable, "the connection to server %q broke during the call of %s; it may have acted already, so check before you call it again", server, id)
 	case errors.Is(err, upstreams.ErrTooLarge):
-		return fail(statusFailed, "%s has run, but its result was larger than maxResultBytes of server %q and was dropped; ask for less at a time", t.ID, server)
+		return fail(statusFailed, "%s has run, but its result was larger than maxResultBytes of server %q and was dropped; ask for less at a time", id, server)
 	case errors.Is(err, upstreams.ErrClosed):
 		return fail(statusUnavailable, "server %q is closed; nothing was called", server)
 	case errors.Is(err, upstreams.ErrUnavailable):
 		return fail(statusUnavailable, "server %q cannot be reached now; nothing was called; try again later, or tell the user to run toolsearch-mcp check", server)
 	}
-	return fail(statusFailed, "%s failed inside toolsearch-mcp; its log has the cause", t.ID)
+	return fail(statusFailed, "%s failed inside toolsearch-mcp; its log has the cause", id)
 }
 
 // notLive says that the server which has, or may have, what a selector names

@@ -27,6 +27,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (json.RawMessage, er
 	}
 	tools := s.toolsFor(c)
 	c.mu.Lock()
+	first := c.listed == nil
 	c.listed = tools
 	if c.offered == nil {
 		c.offered = make(map[string]bool)
@@ -37,9 +38,21 @@ func (s *Server) listTools(ctx context.Context, r *request) (json.RawMessage, er
 		}
 	}
 	c.mu.Unlock()
+	if first {
+		k := c.face()
+		n := len(s.listedTools(k))
+		s.log.Info("tools listed", "session", c.id, "client", c.caller().Client, "mode", k.mode, "upstream_tools", n, "bytes", len(tools))
+		if n > manyTools && k.mode != ModeOff {
+			s.log.Warn("many direct-only tools are listed: some clients take 128 in all, their own included", "tools", n)
+		}
+	}
 	s.recordSession(c, tools)
 	return tools, nil
 }
+
+// manyTools is how many tools beside ours are worth a warning: VS Code and
+// others refuse a request with more than 128, their own included.
+const manyTools = 40
 
 // noCursor refuses a cursor: our lists have one page, so we gave none out.
 func noCursor(params json.RawMessage) error {

@@ -91,7 +91,7 @@ func repairCall(input json.RawMessage, p phrases, find func(string) (*upstreams.
 		}
 	}
 	if name := control(); name != "" {
-		return refuse(nil, "%s is not called through %s; call it itself", name, p.call)
+		return refuse(nil, "%s is not called through %s, use %s itself", name, p.call, p.name(name))
 	}
 	t, f := find(selector)
 	if f != nil {
