@@ -59,9 +59,10 @@ func (p pattern) within(prefix string) []pattern {
 			if i == len(p) {
 				continue
 			}
-			if p[i] == '*' {
+			switch p[i] {
+			case '*':
 				next[i] = true
-			} else if p[i] == prefix[j] {
+			case prefix[j]:
 				next[i+1] = true
 			}
 		}

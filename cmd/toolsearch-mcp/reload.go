@@ -57,11 +57,10 @@ func watchFolders(w *fsnotify.Watcher, path string) error {
 	if err := w.Add(filepath.Dir(path)); err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil || filepath.Dir(real) == filepath.Dir(path) {
-		return nil // the file is away for the moment, or no link
+	if real, err := filepath.EvalSymlinks(path); err == nil { // else it is away for the moment
+		return w.Add(filepath.Dir(real)) // the same folder twice is one
 	}
-	return w.Add(filepath.Dir(real))
+	return nil
 }
 
 func (p *program) follow(ctx context.Context, hangup <-chan os.Signal, watcher *fsnotify.Watcher) {

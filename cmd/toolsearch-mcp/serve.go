@@ -101,8 +101,7 @@ func (a *app) load(redactor *telemetry.Redactor) (*config.Config, error) {
 		exe = "" // entries are then compared by name alone
 	}
 	cfg, err := config.Load(config.Options{Path: a.configPath, Executable: exe})
-	var missing *config.NotFoundError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*config.NotFoundError](err); ok {
 		return nil, fmt.Errorf("%w; write one (config.example.yaml shows all keys), or try without any: toolsearch-mcp demo", err)
 	}
 	if err != nil {

@@ -27,8 +27,7 @@ func everyVariable(name string) (string, bool) { return "value-of-" + name, true
 // keysOf lists the keys of a settings struct and of those inside it, by their
 // yaml tags.
 func keysOf(t reflect.Type, at string, keys map[string]bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "-" || key == "" {
 			continue
