@@ -236,7 +236,7 @@ func BenchmarkMemory(b *testing.B) {
 		_ = p.Close()
 		p.AwaitEnd()
 
-		p = newHome(b, servers, nil).connect()
+		p = newHome(b, servers, nil).connectCode()
 		if run := script(b, p.Client, `return (await openclaw.tools.search("update invoice")).length`); !run.OK {
 			b.Fatalf("script: %+v", run)
 		}
@@ -267,7 +267,11 @@ func BenchmarkToolsList(b *testing.B) {
 				h := newHome(b, servers, nil)
 				h.check()
 				for b.Loop() {
-					p := h.connect("--mode", mode)
+					start := h.connect
+					if mode == "code" {
+						start = h.connectCode
+					}
+					p := start("--mode", mode)
 					_, size := listed(b, p.Client)
 					b.ReportMetric(float64(size), "bytes")
 					_ = p.Close()
@@ -285,7 +289,7 @@ func BenchmarkScript(b *testing.B) {
 	tools := []json.RawMessage{mcptest.Tool("wait", "Waits", echoSchema)}
 	slow := fake(b, mcptest.Script{Tools: tools, Answers: map[string]mcptest.Answer{"wait": {Delay: 100 * time.Millisecond, Text: "done"}}})
 	h := newHome(b, object{"slow": with(slow, "supportsParallelToolCalls", true)}, object{"toolSearch": object{"codeTimeoutMs": 1000}})
-	p := h.connect()
+	p := h.connectCode()
 	script(b, p.Client, `return (await openclaw.tools.call("mcp:slow:wait", {})).result.details`)
 
 	timed := func(b *testing.B, n int, code, kind string) time.Duration {
@@ -354,7 +358,11 @@ func TestToolsListBytes(t *testing.T) {
 		h := newHome(t, servers, nil)
 		h.check()
 		for mode, most := range map[string]int{"code": 2000, "tools": 3000} {
-			p := h.connect("--mode", mode)
+			start := h.connect
+			if mode == "code" {
+				start = h.connectCode
+			}
+			p := start("--mode", mode)
 			names, size := listed(t, p.Client)
 			if size > most+len(`{"tools":[]}`) || !slices.Equal(slices.Sorted(slices.Values(names)), controlTools(mode)) {
 				t.Errorf("mode %s with %d tools: tools/list has %d bytes and %v, want at most %d", mode, n, size, names, most)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -220,6 +221,26 @@ func (h *home) connect(args ...string) *proxy {
 	p := h.serve(args...)
 	p.Initialize("e2e")
 	return p
+}
+
+// sandboxTries is how often a test of code mode is begun: on a busy machine
+// the sandbox process may take longer than initialize waits for it, and the
+// mode is then tools, as promised.
+const sandboxTries = 20
+
+// connectCode is connect in code mode.
+func (h *home) connectCode(args ...string) *proxy {
+	h.t.Helper()
+	for range sandboxTries {
+		p := h.connect(args...)
+		if names, _ := listed(h.t, p.Client); slices.Contains(names, "tool_search_code") {
+			return p
+		}
+		_ = p.Close()
+		p.AwaitEnd()
+	}
+	h.t.Fatalf("code mode fell back to tools mode %d times", sandboxTries)
+	return nil
 }
 
 // output is a buffer that a process writes while a test reads.
