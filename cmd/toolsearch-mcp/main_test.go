@@ -11,9 +11,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/toolsearch-mcp/toolsearch-mcp/aggregator"
 	"github.com/toolsearch-mcp/toolsearch-mcp/codebridge"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/guardian"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/mcptest"
+	"github.com/toolsearch-mcp/toolsearch-mcp/policy"
 )
 
 // TestMain is also every process that the tests start: the program, its
@@ -127,5 +130,34 @@ func TestServe_EndsWithItsContext(t *testing.T) {
 	cancel()
 	if code := <-ended; code != 0 {
 		t.Errorf("serve ended by a signal = %d, want 0", code)
+	}
+}
+
+func TestChooser_FlagsBeforeProfilesBeforeTheConfiguration(t *testing.T) {
+	rules := policy.Rules{Profiles: []policy.Profile{
+		{Name: "reviewer", Clients: []string{"cursor*"}, Mode: "tools"},
+		{Name: "plain", Clients: []string{"codex*"}},
+	}}
+	pol, err := policy.Compile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &config.Config{ToolSearch: aggregator.Settings{Mode: "directory"}, Policy: rules}
+	tests := []struct{ profileFlag, modeFlag, client, profile, mode string }{
+		{"", "", "claude", "", "directory"},
+		{"", "", "cursor-vscode", "reviewer", "tools"},
+		{"", "", "codex-mcp-client", "plain", "directory"},
+		{"", "off", "cursor-vscode", "reviewer", "off"},
+		{"plain", "", "cursor-vscode", "plain", "directory"},
+	}
+	for _, tt := range tests {
+		a := &app{profile: tt.profileFlag, mode: tt.modeFlag}
+		profile, mode, err := a.chooser(cfg, pol)(tt.client)
+		if err != nil || profile != tt.profile || mode != tt.mode {
+			t.Errorf("--profile %q --mode %q, client %q = %q, %q, %v, want %q, %q", tt.profileFlag, tt.modeFlag, tt.client, profile, mode, err, tt.profile, tt.mode)
+		}
+	}
+	if _, _, err := (&app{profile: "gone"}).chooser(cfg, pol)("x"); err == nil {
+		t.Error("--profile gone = nil, want an error")
 	}
 }
