@@ -48,9 +48,7 @@ func playCatalogs(t testing.TB, extra object) (catalogs []catalog, servers objec
 		t.Cleanup(s.Drop) // before srv.Close, which waits for streams
 		mux.Handle("/"+c.Server, s)
 		server := object{"url": srv.URL + "/" + c.Server, "transport": "http"}
-		for k, v := range extra {
-			server[k] = v
-		}
+		maps.Copy(server, extra)
 		servers[c.Server] = server
 		catalogs = append(catalogs, c)
 	}

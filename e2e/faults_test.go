@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,9 +114,7 @@ func TestFaults(t *testing.T) {
 			pidFile := filepath.Join(t.TempDir(), "pids")
 			test.script.PIDFile = pidFile
 			bad := fake(t, test.script)
-			for k, v := range test.config {
-				bad[k] = v
-			}
+			maps.Copy(bad, test.config)
 			good := fake(t, mcptest.Script{Name: "good", PIDFile: pidFile, Tools: []json.RawMessage{mcptest.Tool("water_plants", "Water the plants in the greenhouse", echoSchema)}})
 			p := newHome(t, object{"bad": bad, "good": good}, object{"toolSearch": object{"mode": "tools"}}).connect()
 

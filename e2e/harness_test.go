@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,9 +134,7 @@ func newHome(t testing.TB, servers object, rest object) *home {
 	h := &home{t: t, dir: t.TempDir()}
 	h.Config = filepath.Join(h.dir, "config.yaml")
 	config := object{"mcpServers": servers}
-	for k, v := range rest {
-		config[k] = v
-	}
+	maps.Copy(config, rest)
 	h.write(config)
 	return h
 }
@@ -368,20 +367,6 @@ func listed(t testing.TB, c *mcptest.Client) (names []string, size int) {
 		names = append(names, tool.Name)
 	}
 	return names, len(raw)
-}
-
-// awaitTools asks for tools/list until it has n tools.
-func awaitTools(t testing.TB, c *mcptest.Client, n int) {
-	t.Helper()
-	for {
-		names, _ := listed(t, c)
-		if len(names) == n {
-			return
-		}
-		c.Next(fmt.Sprintf("list_changed while %d of %d tools are listed", len(names), n), func(m mcptest.Message) bool {
-			return m.Method == "notifications/tools/list_changed"
-		})
-	}
 }
 
 func mustJSON(t testing.TB, v any) string {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -145,9 +146,7 @@ func ticketTools() map[string]handler {
 	status := func(set object) handler {
 		return func(a arguments) (any, error) {
 			return tickets.change(a.text("id"), func(r object) error {
-				for k, v := range set {
-					r[k] = v
-				}
+				maps.Copy(r, set)
 				if r["status"] == "closed" {
 					r["reason"] = a.or("reason", "done")
 				} else {

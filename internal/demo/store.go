@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -231,10 +232,4 @@ func without(records []object, fields ...string) []object {
 }
 
 // clone copies a record; its lists are replaced, never changed in place.
-func clone(r object) object {
-	c := make(object, len(r))
-	for k, v := range r {
-		c[k] = v
-	}
-	return c
-}
+func clone(r object) object { return maps.Clone(r) }

@@ -62,7 +62,7 @@ func PIDs(t testing.TB, file string, n int) []int {
 	if !eventually(20*time.Second, func() bool {
 		pids = nil
 		b, _ := os.ReadFile(file)
-		for _, f := range strings.Fields(string(b)) {
+		for f := range strings.FieldsSeq(string(b)) {
 			pid, err := strconv.Atoi(f)
 			if err != nil {
 				return false
