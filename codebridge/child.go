@@ -137,6 +137,9 @@ func (c *child) load() error {
 		return err
 	}
 	c.guest = g
+	if c.init.CacheDir != "" {
+		trimCache(c.init.CacheDir)
+	}
 	if _, err := g.compile("warm", bodyOpen+bodyClose); err != nil {
 		return err
 	}
@@ -144,6 +147,7 @@ func (c *child) load() error {
 	if !g.reset() {
 		return errors.New("a fresh runtime cannot be reset")
 	}
+	debug.FreeOSMemory()
 	return nil
 }
 

@@ -149,6 +149,7 @@ func (e *Engine) Close() error {
 	e.closed = true
 	idle := e.idle
 	e.idle = nil
+	e.total -= len(idle)
 	for t := e.queue.pop(); t != nil; t = e.queue.pop() {
 		t.got <- grant{err: errClosed}
 	}

@@ -160,7 +160,11 @@ func (g *guest) close() {
 // compile evaluates text, whose value must be a function.
 func (g *guest) compile(name, text string) (fn *qjs.Value, err error) {
 	defer trapped(&err)
-	return g.js.Eval(name, qjs.Code(text))
+	fn, err = g.js.Eval(name, qjs.Code(text))
+	if g.overflowed() {
+		return nil, errTrap
+	}
+	return fn, err
 }
 
 // start calls the body and runs all jobs.
@@ -191,17 +195,36 @@ func (g *guest) finish() (err error) {
 
 func (g *guest) invoke(fn int, args ...*qjs.Value) error {
 	v, err := g.js.Invoke(g.api[fn], g.undef, args...)
-	if err != nil {
-		return err
+	if err == nil {
+		v.Free()
+		// The evaluation of a script whose value is no promise drains all jobs.
+		if v, err = g.js.Eval("drain", qjs.Code("0")); err == nil {
+			v.Free()
+		}
 	}
-	v.Free()
-	// The evaluation of a script whose value is no promise drains all jobs.
-	v, err = g.js.Eval("drain", qjs.Code("0"))
-	if err != nil {
-		return err
+	if g.overflowed() {
+		return errTrap
 	}
-	v.Free()
-	return nil
+	return err
+}
+
+// The engine has a stack of 64 KiB, enough for some 200 calls, and does not
+// see its end: below it lie the engine's own constants, then its variables.
+// These are their places in the memory of qjs v0.0.6.
+const (
+	constantsEnd = 96_256
+	stackEnd     = 99_872
+	stackLast    = stackEnd + 512 // nothing that fits the stack gets here
+)
+
+// overflowed tells whether the stack has run over its end, after which the
+// engine may compute nonsense instead of trapping.
+func (g *guest) overflowed() bool {
+	if g.clean == nil {
+		return false
+	}
+	m := g.mem.buf
+	return !bytes.Equal(m[:constantsEnd], g.clean[:constantsEnd]) || !bytes.Equal(m[stackEnd:stackLast], g.clean[stackEnd:stackLast])
 }
 
 // str is qjs's NewString without its leak of the C string.

@@ -104,8 +104,12 @@
   // One writer for arguments (strict: what JSON cannot say is an error) and
   // for values and console output (lenient: it becomes a readable note). It
   // counts on after the limit, to tell how large the value would have been.
-  const maxDepth = 128, giveUp = 8 << 20, tooLarge = {};
-  let text, size, limit, strict, depth, parents, names;
+//
+  // It does not recurse: the engine's stack is small, and a program's values
+  // may be deep. stack[1..depth] are the arrays and objects being written:
+  // {of, count, at, keys, next, first}; keys is undefined for arrays.
+  const maxDepth = 300, giveUp = 8 << 20, tooLarge = {};
+  let text, size, limit, strict, depth, stack;
   let parts, partCount; // text so far in pieces: adding to one long string would copy it each time
 
   function put(s) {
@@ -127,49 +131,25 @@
   }
   function where() {
     let s = strict ? "args" : "the value"; // strict: the list [id, args] is written
-    for (let i = strict ? 2 : 1; i <= depth; i++) s += typeof names[i] === "number" ? "[" + names[i] + "]" : "." + names[i];
+    for (let d = strict ? 2 : 1; d <= depth; d++) {
+      const f = stack[d], i = f.next - 1;
+      s += f.keys === undefined ? "[" + i + "]" : "." + f.keys[i];
+    }
     return s;
   }
   function odd(note, advice) {
     if (strict) throw new TypeErrorCtor(where() + " is " + note + advice);
     put(stringify("[" + note + "]"));
   }
-  function item(k, v) {
-    names[depth] = k;
-    try { write(v, k); } catch (e) {
-      if (strict || e === tooLarge) throw e;
-      put(stringify("[" + shortError(e) + "]"));
-    }
+  function open(of, count, at, ks) {
+    put(ks === undefined ? "[" : "{");
+    stack[++depth] = {of, count, at, keys: ks, next: 0, first: true};
   }
-  // writeMember writes one member of an object if it is not undefined.
-  function writeMember(o, k, first) {
-    names[depth] = k;
-    let v;
-    try { v = o[k]; } catch (e) {
-      if (strict) throw e;
-      v = "[getter threw " + shortError(e) + "]";
-    }
-    if (v === undefined) return first;
-    if (typeof v === "function" && !strict && !isToolName(v)) return first;
-    put((first ? "" : ",") + stringify(k) + ":");
-    item(k, v);
-    return false;
+  function openObject(o, ks) {
+    open(o, ks.length, (i) => o[ks[i]], ks);
   }
-  function writeObject(o) {
-    put("{");
-    const ks = keys(o);
-    let first = true;
-    for (let i = 0; i < ks.length; i++) first = writeMember(o, ks[i], first);
-    put("}");
-  }
-  function writeArray(n, at) {
-    put("[");
-    for (let i = 0; i < n; i++) {
-      if (i > 0) put(",");
-      item(i, at(i));
-    }
-    put("]");
-  }
+  // write writes a value, or begins to: what open has begun is written on by
+  // writeAll.
   function write(v, key) {
     switch (typeof v) {
     case "string": put(stringify(v)); return;
@@ -183,12 +163,12 @@
     case "undefined": put("null"); return;
     case "symbol": odd(apply(StringCtor, undefined, [v]), ", a symbol"); return;
     case "function":
-      odd(isToolName(v) ? "a tool that was not called" : "function " + (typeof v.name === "string" ? v.name : ""), "; call it, or leave it out");
+      odd(isToolName(v) ? "a tool that was not called" : "function " + plain(v.name, ""), "; call it, or leave it out");
       return;
     }
     if (v === null) { put("null"); return; }
-    for (let i = 0; i < depth; i++) {
-      if (parents[i] === v) { odd("circular", ": it contains itself"); return; }
+    for (let d = 1; d <= depth; d++) {
+      if (stack[d].of === v) { odd("circular", ": it contains itself"); return; }
     }
     if (depth >= maxDepth) { odd("nested deeper than " + maxDepth, ""); return; }
     if (isA(v, PromiseProto)) {
@@ -198,26 +178,22 @@
     const toJSON = v.toJSON;
     if (typeof toJSON === "function") {
       const j = apply(toJSON, v, ["" + key]);
-      if (!isObject(j)) { write(j, key); return; }
+      if (!isObject(j) || typeof j === "function") { write(j, key); return; }
       v = j;
     }
-    parents[depth++] = v;
-    try { writeKind(v); } finally { parents[--depth] = undefined; }
-  }
-  function writeKind(v) {
-    if (isArray(v)) { writeArray(v.length, (i) => v[i]); return; }
+    if (isArray(v)) { open(v, v.length, (i) => v[i], undefined); return; }
     const proto = getPrototypeOf(v);
-    if (proto === ObjectProto || proto === null) { writeObject(v); return; }
-    if (isA(v, protos.error)) { writeError(v); return; }
-    if (isA(v, protos.map)) { writeMap(v); return; }
+    if (proto === ObjectProto || proto === null) { openObject(v, keys(v)); return; }
+    if (isA(v, protos.error)) { openError(v); return; }
+    if (isA(v, protos.map)) { openMap(v); return; }
     if (isA(v, protos.set)) {
       const a = create(null);
       let n = 0;
       setForEach(v, (x) => { a[n++] = x; });
-      writeArray(n, (i) => a[i]);
+      open(v, n, (i) => a[i], undefined);
       return;
     }
-    if (isA(v, protos.typed)) { writeArray(typedLength(v), (i) => v[i]); return; }
+    if (isA(v, protos.typed)) { open(v, typedLength(v), (i) => v[i], undefined); return; }
     if (isA(v, protos.buffer)) { odd("ArrayBuffer of " + bufferLength(v) + " bytes", "; pass an array of numbers or base64 text"); return; }
     if (isA(v, protos.view)) { odd("DataView", "; pass an array of numbers"); return; }
     if (isA(v, protos.regexp)) { put(stringify(regExpText(v))); return; }
@@ -225,17 +201,19 @@
     if (isA(v, protos.number)) { write(valueOf.number(v), ""); return; }
     if (isA(v, protos.string)) { write(valueOf.string(v), ""); return; }
     if (isA(v, protos.boolean)) { write(valueOf.boolean(v), ""); return; }
-    writeObject(v);
+    openObject(v, keys(v));
   }
-  function writeError(e) {
-    put('{"name":' + stringify(plain(e.name, "Error")) + ',"message":' + stringify(plain(e.message, "")));
-    const ks = keys(e);
-    for (let i = 0; i < ks.length; i++) {
-      if (ks[i] !== "name" && ks[i] !== "message") writeMember(e, ks[i], false);
+  function openError(e) {
+    const own = keys(e), ks = create(null);
+    let n = 0;
+    ks[n++] = "name";
+    ks[n++] = "message";
+    for (let i = 0; i < own.length; i++) {
+      if (own[i] !== "name" && own[i] !== "message") ks[n++] = own[i];
     }
-    put("}");
+    open(e, n, (i) => i > 1 ? e[ks[i]] : plain(e[ks[i]], i === 0 ? "Error" : ""), ks);
   }
-  function writeMap(m) {
+  function openMap(m) {
     const ks = create(null), vs = create(null);
     let n = 0, named = true;
     mapForEach(m, (v, k) => {
@@ -243,20 +221,40 @@
       ks[n] = k;
       vs[n++] = v;
     });
-    if (!named) { writeArray(n, (i) => [ks[i], vs[i]]); return; }
-    put("{");
-    for (let i = 0; i < n; i++) {
-      put((i > 0 ? "," : "") + stringify("" + ks[i]) + ":");
-      item("" + ks[i], vs[i]);
+    if (!named) { open(m, n, (i) => [ks[i], vs[i]], undefined); return; }
+    for (let i = 0; i < n; i++) ks[i] = "" + ks[i];
+    open(m, n, (i) => vs[i], ks);
+  }
+  function writeAll(v) {
+    write(v, "");
+    while (depth > 0) {
+      const f = stack[depth], ks = f.keys;
+      if (f.next >= f.count) {
+        put(ks === undefined ? "]" : "}");
+        stack[depth--] = undefined;
+        continue;
+      }
+      const i = f.next++, k = ks === undefined ? i : ks[i];
+      let x;
+      try { x = f.at(i); } catch (e) {
+        if (strict) throw e;
+        x = "[getter threw " + shortError(e) + "]";
+      }
+      if (ks !== undefined && (x === undefined || typeof x === "function" && !strict && !isToolName(x))) continue;
+      put((f.first ? "" : ",") + (ks === undefined ? "" : stringify(k) + ":"));
+      f.first = false;
+      try { write(x, k); } catch (e) {
+        if (strict || e === tooLarge) throw e;
+        put(stringify("[" + shortError(e) + "]"));
+      }
     }
-    put("}");
   }
   // toJSON returns {text, size, over}; text is whole unless over.
   function toJSON(v, max, isStrict) {
-    text = ""; size = 0; limit = max; strict = isStrict; depth = 0; parents = create(null); names = create(null);
+    text = ""; size = 0; limit = max; strict = isStrict; depth = 0; stack = create(null);
     parts = create(null); partCount = 0;
     let more = false;
-    try { write(v, ""); } catch (e) {
+    try { writeAll(v); } catch (e) {
       if (e !== tooLarge) throw e;
       more = true;
     }
@@ -305,12 +303,12 @@
   }
   // toJSONQuietly is toJSON for use while another value is being written.
   function toJSONQuietly(v, max) {
-    const saved = [text, size, limit, strict, depth, parents, names, parts, partCount];
+    const saved = [text, size, limit, strict, depth, stack, parts, partCount];
     try {
       const j = toJSON(v, max, false);
       return j.over ? slice(j.text, 0, max) + "…" : j.text;
     } finally {
-      text = saved[0]; size = saved[1]; limit = saved[2]; strict = saved[3]; depth = saved[4]; parents = saved[5]; names = saved[6]; parts = saved[7]; partCount = saved[8];
+      text = saved[0]; size = saved[1]; limit = saved[2]; strict = saved[3]; depth = saved[4]; stack = saved[5]; parts = saved[6]; partCount = saved[7];
     }
   }
   function errorJSON(e) {

@@ -26,7 +26,7 @@ type worker struct {
 	out    chan outgoing // drained by write
 	stop   chan struct{} // closed by kill
 	dead   chan struct{} // closed by read when the process is reaped
-	stderr *tail
+	stderr *head
 	once   sync.Once
 
 	// owned by whoever holds the worker
@@ -74,7 +74,7 @@ func startWorker(init initFrame) (_ *worker, err error) {
 		out:    make(chan outgoing, MaxCalls+8),
 		stop:   make(chan struct{}),
 		dead:   make(chan struct{}),
-		stderr: &tail{limit: 4 << 10},
+		stderr: &head{limit: 4 << 10},
 	}
 	w.cmd = exec.Command(path, workerArg)
 	w.cmd.Args[0] = filepath.Base(os.Args[0])
@@ -194,8 +194,8 @@ func (w *worker) failure() error {
 	}
 }
 
-// tail keeps the last bytes that were written to it.
-type tail struct {
+// head keeps the first bytes that were written to it.
+type head struct {
 	limit int
 
 	// mu guards the following
@@ -203,18 +203,15 @@ type tail struct {
 	buf []byte
 }
 
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - t.limit; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.buf = append(h.buf, p[:min(len(p), h.limit-len(h.buf))]...)
 	return len(p), nil
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.buf)
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.buf)
 }
