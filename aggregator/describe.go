@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -114,8 +113,7 @@ func description(h directory.Hit, budget int) json.RawMessage {
 	if a := annotationsOf(t.Annotations); a != nil {
 		o = append(o, rawjson.Member{Name: "annotations", Value: a})
 	}
-	schemas := schemasOf(t)
-	return fitTree(budget, schemas, func(v json.RawMessage, cut []string) json.RawMessage {
+	return fitTree(budget, parseTree(schemasOf(t)), func(v json.RawMessage, cut []string) json.RawMessage {
 		out := slices.Clone(o)
 		shown, _ := rawjson.Parse(v) // encoded by us
 		out = append(out, shown...)
@@ -128,11 +126,10 @@ func description(h directory.Hit, budget int) json.RawMessage {
 
 // part encodes the part of the schemas that path points to.
 func part(t *upstreams.Tool, path string, budget int) (json.RawMessage, *failure) {
-	schemas := schemasOf(t)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	value, err := pointTo(schemas, path)
+	value, err := parseTree(schemasOf(t)).at(path)
 	if err != nil {
 		return nil, &failure{status: statusInvalid, text: fmt.Sprintf("tool_describe: path %q: %v", directory.OneLine(path, 120), err)}
 	}
@@ -141,17 +138,15 @@ func part(t *upstreams.Tool, path string, budget int) (json.RawMessage, *failure
 		return truncated(append(slices.Clone(o), rawjson.Member{Name: "value", Value: v}), cut)
 	}
 	answer := fitTree(budget, value, wrap, path)
-	if kindOf(value) != "an object" || !bytes.Equal(answer, wrap(json.RawMessage("{}"), []string{path})) {
+	if value.kind != '{' || !bytes.Equal(answer, wrap(json.RawMessage("{}"), []string{path})) {
 		return answer, nil
 	}
 	// Too many members even for their pointers: their names, as many as fit,
 	// say what to fetch.
-	var names []string
-	each(value, func(name string, _ json.RawMessage) { names = append(names, name) })
 	with := func(n int) json.RawMessage {
-		return append(answer[:len(answer)-1:len(answer)-1], fmt.Appendf(nil, `,"keys":%s}`, encode(names[:n]))...)
+		return append(answer[:len(answer)-1:len(answer)-1], fmt.Appendf(nil, `,"keys":%s}`, encode(value.names[:n]))...)
 	}
-	return with(sort.Search(len(names), func(n int) bool { return chars(content(string(with(n+1)))) > budget })), nil
+	return with(sort.Search(len(value.names), func(n int) bool { return chars(content(string(with(n+1)))) > budget })), nil
 }
 
 func truncated(o rawjson.Object, cut []string) json.RawMessage {
@@ -211,53 +206,77 @@ func cutEncoded(s string, max int) string {
 	}
 }
 
-// node is one object or array of a schema.
+// node is an object or array of a schema, and where it stands.
 type node struct {
-	pointer string
-	depth   int
-	size    int // encoded bytes
+	tree    *tree
+	parent  *node
+	name    string // in its parent
+	pointer int    // length of its pointer
+}
+
+// path is the pointer to a node from the root.
+func (n *node) path() string {
+	if n.parent == nil {
+		return ""
+	}
+	return n.parent.path() + "/" + escape(n.name)
+}
+
+// deepestCut is the deepest level at which cutting is tried: few schemas go
+// that deep, and in those that do nobody misses what is deeper.
+const deepestCut = 40
+
+// levelsOf sorts the nodes by depth, the root being the only one of depth 0,
+// and within one depth the largest first.
+func levelsOf(root *tree) [][]*node {
+	levels := [][]*node{{{tree: root}}}
+	for len(levels) <= deepestCut {
+		var next []*node
+		for _, n := range levels[len(levels)-1] {
+			for i, item := range n.tree.items {
+				if len(item.items) > 0 {
+					name := n.tree.name(i)
+					next = append(next, &node{item, n, name, n.pointer + 1 + len(escape(name))})
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		levels = append(levels, next)
+	}
+	for _, level := range levels {
+		slices.SortStableFunc(level, func(a, b *node) int { return cmp.Compare(len(b.tree.raw), len(a.tree.raw)) })
+	}
+	return levels
 }
 
 // fitTree encodes a value by wrap, cutting at the deepest levels what does not
 // fit into budget characters: an object or array that is cut becomes {}, and
-// its pointer is told.
-func fitTree(budget int, value json.RawMessage, wrap func(json.RawMessage, []string) json.RawMessage, at string) json.RawMessage {
+// its pointer is told. The value stands at the pointer at.
+func fitTree(budget int, value *tree, wrap func(json.RawMessage, []string) json.RawMessage, at string) json.RawMessage {
 	fits := func(answer json.RawMessage) bool { return chars(content(string(answer))) <= budget }
-	answer := wrap(value, nil)
-	if fits(answer) {
+	if answer := wrap(value.encode(nil), nil); fits(answer) {
 		return answer
 	}
-	levels := make(map[int][]node)
-	deepest := 0
-	walk(value, "", 0, func(n node) {
-		levels[n.depth] = append(levels[n.depth], n)
-		deepest = max(deepest, n.depth)
-	})
-	gone := make(map[string]bool)
-	for depth := deepest; depth > 0; depth-- {
-		level := levels[depth]
-		slices.SortStableFunc(level, func(a, b node) int { return cmp.Compare(b.size, a.size) })
-		// with cuts the n largest subtrees of this level, and all deeper ones.
+	for _, level := range slices.Backward(levelsOf(value)[1:]) {
+		// with cuts the n largest nodes of the level.
 		with := func(n int) json.RawMessage {
-			cuts := maps.Clone(gone)
+			cuts, pointers := make(map[*tree]bool), []string{}
 			for _, l := range level[:n] {
-				if l.size > len(l.pointer)+8 { // else its pointer would take more
-					cuts[l.pointer] = true
+				if len(l.tree.raw) > l.pointer+8 { // else its pointer would take more
+					cuts[l.tree] = true
+					pointers = append(pointers, at+l.path())
 				}
 			}
-			if n == len(level) {
-				gone = cuts
-			}
-			return wrap(prune(value, cuts, at))
+			slices.Sort(pointers)
+			return wrap(value.encode(cuts), pointers)
 		}
-		if all := with(len(level)); !fits(all) {
+		if !fits(with(len(level))) {
 			continue
 		}
 		n := sort.Search(len(level), func(n int) bool { return fits(with(n)) })
-		if answer := with(n); fits(answer) {
-			return answer
-		}
-		return with(len(level))
+		return with(n)
 	}
 	return wrap(beginning(value, budget-chars(content(string(wrap(json.RawMessage(`""`), []string{at}))))), []string{at})
 }
@@ -266,120 +285,13 @@ func fitTree(budget int, value json.RawMessage, wrap func(json.RawMessage, []str
 // that cannot be cut any smaller: the beginning of a string, the first items
 // of an array. Of an object, each member of which has a pointer of its own, it
 // returns {}.
-func beginning(value json.RawMessage, max int) json.RawMessage {
-	if text, ok := textOf(value); ok {
+func beginning(value *tree, max int) json.RawMessage {
+	if text, ok := textOf(value.raw); ok {
 		return quote(cutEncoded(text, max))
 	}
-	items, err := rawjson.Array(value)
-	if err != nil {
+	if value.kind != '[' {
 		return json.RawMessage("{}")
 	}
-	n := sort.Search(len(items), func(n int) bool {
-		return chars(content(string(jsonArray(items[:n+1])))) > max
-	})
-	return jsonArray(items[:n])
-}
-
-// walk visits all objects and arrays that hold something.
-func walk(v json.RawMessage, pointer string, depth int, visit func(node)) {
-	each(v, func(name string, item json.RawMessage) {
-		walk(item, pointer+"/"+escape(name), depth+1, visit)
-	})
-	if k := kindOf(v); (k == "an object" || k == "an array") && len(v) > 2 && depth > 0 {
-		visit(node{pointer, depth, len(v)})
-	}
-}
-
-// prune returns a value without the subtrees that are gone, and their pointers
-// seen from at; one inside of another is not told.
-func prune(v json.RawMessage, gone map[string]bool, at string) (json.RawMessage, []string) {
-	var pointers []string
-	var cut func(v json.RawMessage, pointer string) json.RawMessage
-	cut = func(v json.RawMessage, pointer string) json.RawMessage {
-		if gone[pointer] {
-			pointers = append(pointers, at+pointer)
-			return json.RawMessage("{}")
-		}
-		switch kindOf(v) {
-		case "an object":
-			o, err := rawjson.Parse(v)
-			if err != nil {
-				return v
-			}
-			out := make(rawjson.Object, len(o))
-			for i, m := range o {
-				out[i] = rawjson.Member{Name: m.Name, Value: cut(m.Value, pointer+"/"+escape(m.Name))}
-			}
-			return out.Bytes()
-		case "an array":
-			items, err := rawjson.Array(v)
-			if err != nil {
-				return v
-			}
-			for i := range items {
-				items[i] = cut(items[i], pointer+"/"+strconv.Itoa(i))
-			}
-			return jsonArray(items)
-		}
-		return v
-	}
-	return cut(v, ""), pointers
-}
-
-// each visits the members of an object or the items of an array.
-func each(v json.RawMessage, visit func(name string, item json.RawMessage)) {
-	switch kindOf(v) {
-	case "an object":
-		o, err := rawjson.Parse(v)
-		if err != nil {
-			return
-		}
-		for _, m := range o {
-			visit(m.Name, m.Value)
-		}
-	case "an array":
-		items, err := rawjson.Array(v)
-		if err != nil {
-			return
-		}
-		for i, item := range items {
-			visit(strconv.Itoa(i), item)
-		}
-	}
-}
-
-// escape writes a name as a reference token of RFC 6901.
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
-// pointTo follows a JSON pointer (RFC 6901).
-func pointTo(v json.RawMessage, pointer string) (json.RawMessage, error) {
-	if pointer == "" {
-		return v, nil
-	}
-	at := ""
-	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		var next json.RawMessage
-		var names []string
-		each(v, func(n string, item json.RawMessage) {
-			if n == name {
-				next = item
-			}
-			names = append(names, directory.OneLine(n, 40))
-		})
-		if next == nil {
-			where := at
-			if where == "" {
-				where = "the root"
-			}
-			if len(names) == 0 {
-				return nil, fmt.Errorf("nothing is below %s", where)
-			}
-			return nil, fmt.Errorf("%s has no %q; it has %s", where, directory.OneLine(name, 40), nameList(names, 300))
-		}
-		at, v = at+"/"+token, next
-	}
-	return v, nil
+	first := func(n int) json.RawMessage { return (&tree{kind: '[', items: value.items[:n]}).encode(nil) }
+	return first(sort.Search(len(value.items), func(n int) bool { return chars(content(string(first(n+1)))) > max }))
 }

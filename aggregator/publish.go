@@ -213,86 +213,56 @@ func publishedSchema(schema json.RawMessage) json.RawMessage {
 		schema = o.Bytes()
 	}
 	if bytes.Contains(schema, []byte("true")) {
-		schema, _ = withoutTrue(schema)
+		schema = withoutTrue(schema)
 	}
 	return schema
 }
 
 // withoutTrue replaces subschemas that are the boolean true by {}, which means
-// the same, and reports whether there were any. additionalProperties and its
-// like stay: there every client knows booleans.
-func withoutTrue(schema json.RawMessage) (json.RawMessage, bool) {
-	o, err := rawjson.Parse(schema)
-	if err != nil {
-		return schema, false
+// the same. additionalProperties and its like stay: there every client knows
+// booleans.
+func withoutTrue(schema json.RawMessage) json.RawMessage {
+	t := parseTree(schema)
+	if t == nil {
+		return schema
 	}
-	changed := false
-	for i, m := range o {
-		var v json.RawMessage
-		var ok bool
-		switch m.Name {
+	found := make(map[*tree]bool)
+	findTrue(t, found)
+	if len(found) == 0 {
+		return schema
+	}
+	return t.encode(found)
+}
+
+// findTrue adds the subschemas of a schema that are true.
+func findTrue(schema *tree, found map[*tree]bool) {
+	subschema := func(t *tree) {
+		if string(t.raw) == "true" {
+			found[t] = true
+		}
+		findTrue(t, found)
+	}
+	for i, name := range schema.names {
+		item := schema.items[i]
+		switch name {
 		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
-			v, ok = eachSubschema(m.Value)
+			for _, sub := range item.items {
+				subschema(sub)
+			}
 		case "items", "prefixItems", "anyOf", "oneOf", "allOf":
-			if kindOf(m.Value) == "an array" {
-				v, ok = eachItem(m.Value)
-			} else {
-				v, ok = subschema(m.Value)
+			if item.kind != '[' {
+				subschema(item)
+				continue
+			}
+			for _, sub := range item.items {
+				subschema(sub)
 			}
 		case "not", "if", "then", "else", "contains", "propertyNames":
-			v, ok = subschema(m.Value)
+			subschema(item)
 		case "additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems":
-			v, ok = withoutTrue(m.Value)
-		}
-		if ok {
-			if !changed {
-				o, changed = slices.Clone(o), true
-			}
-			o[i].Value = v
+			findTrue(item, found)
 		}
 	}
-	if !changed {
-		return schema, false
-	}
-	return o.Bytes(), true
-}
-
-func subschema(v json.RawMessage) (json.RawMessage, bool) {
-	if string(bytes.TrimSpace(v)) == "true" {
-		return json.RawMessage("{}"), true
-	}
-	return withoutTrue(v)
-}
-
-func eachSubschema(v json.RawMessage) (json.RawMessage, bool) {
-	o, err := rawjson.Parse(v)
-	if err != nil {
-		return v, false
-	}
-	changed := false
-	for i, m := range o {
-		if sub, ok := subschema(m.Value); ok {
-			if !changed {
-				o, changed = slices.Clone(o), true
-			}
-			o[i].Value = sub
-		}
-	}
-	return o.Bytes(), changed
-}
-
-func eachItem(v json.RawMessage) (json.RawMessage, bool) {
-	items, err := rawjson.Array(v)
-	if err != nil {
-		return v, false
-	}
-	changed := false
-	for i, item := range items {
-		if sub, ok := subschema(item); ok {
-			items[i], changed = sub, true
-		}
-	}
-	return jsonArray(items), changed
 }
 
 // mergeCombinators rewrites a schema with anyOf, oneOf or allOf at its root,
@@ -366,11 +336,11 @@ func resolveLocal(root rawjson.Object, branch json.RawMessage) rawjson.Object {
 	if !ok {
 		return o
 	}
-	target, err := pointTo(root.Bytes(), strings.TrimPrefix(ref, "#"))
+	target, err := parseTree(root.Bytes()).at(strings.TrimPrefix(ref, "#"))
 	if err != nil {
 		return nil
 	}
-	o, err = rawjson.Parse(target)
+	o, err = rawjson.Parse(target.raw)
 	if err != nil {
 		return nil
 	}
@@ -388,38 +358,22 @@ func soundOutput(schema json.RawMessage) bool {
 	if kind, _ := o.Text("type"); kind != "object" {
 		return false
 	}
-	return refsResolve(schema, schema)
+	root := parseTree(schema)
+	return refsResolve(root, root)
 }
 
-func refsResolve(root, v json.RawMessage) bool {
-	switch kindOf(v) {
-	case "an object":
-		o, err := rawjson.Parse(v)
-		if err != nil {
-			return false
-		}
-		for _, m := range o {
-			if m.Name == "$ref" {
-				ref, ok := o.Text("$ref")
-				if !ok || ref != "#" && !strings.HasPrefix(ref, "#/") {
-					return false
-				}
-				if _, err := pointTo(root, ref[1:]); err != nil {
-					return false
-				}
-			} else if !refsResolve(root, m.Value) {
+func refsResolve(root, t *tree) bool {
+	for i, item := range t.items {
+		if t.kind == '{' && t.names[i] == "$ref" && item.kind == 0 {
+			ref, ok := textOf(item.raw)
+			if !ok || ref != "#" && !strings.HasPrefix(ref, "#/") {
 				return false
 			}
-		}
-	case "an array":
-		items, err := rawjson.Array(v)
-		if err != nil {
-			return false
-		}
-		for _, item := range items {
-			if !refsResolve(root, item) {
+			if _, err := root.at(ref[1:]); err != nil {
 				return false
 			}
+		} else if !refsResolve(root, item) {
+			return false
 		}
 	}
 	return true

@@ -105,8 +105,8 @@ func repairCall(input json.RawMessage, p phrases, find func(string) (*upstreams.
 	if err != nil {
 		return refuse(t, "%v", err)
 	}
-	if err := rawjson.CheckDuplicates(args); err != nil {
-		return refuse(t, "the arguments: %v", err)
+	if err := checkObject(args); err != nil {
+		return refuse(t, "%v", err)
 	}
 	return &repaired{t, args, joinNotes(note, fix.note)}, nil
 }
@@ -327,10 +327,10 @@ func blank(v json.RawMessage) bool {
 // checkObject says what is wrong with a value that should be a JSON object
 // without duplicate keys.
 func checkObject(v json.RawMessage) error {
-	if kindOf(v) != "an object" {
+	if kindOf(v) != "an object" || !json.Valid(v) {
 		return fmt.Errorf("the arguments must be a JSON object, got %s", kindOf(v))
 	}
-	return rawjson.CheckDuplicates(v)
+	return parseTree(v).checkDuplicates()
 }
 
 func kindOf(v json.RawMessage) string {

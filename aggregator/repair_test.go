@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
@@ -192,7 +191,7 @@ func FuzzRepairCall(f *testing.F) {
 			}
 			return
 		}
-		if err := rawjson.CheckDuplicates(got.args); err != nil || kindOf(got.args) != "an object" {
+		if err := checkObject(got.args); err != nil {
 			t.Fatalf("repair(%s) = %s: %v", input, got.args, err)
 		}
 		for _, v := range scalars(json.RawMessage(input)) {
@@ -215,7 +214,11 @@ func scalars(v json.RawMessage) []string {
 	var out []string
 	switch kindOf(v) {
 	case "an object", "an array":
-		each(v, func(_ string, item json.RawMessage) { out = append(out, scalars(item)...) })
+		if t := parseTree(v); t != nil {
+			for _, item := range t.items {
+				out = append(out, scalars(item.raw)...)
+			}
+		}
 	case "a string":
 		s, _ := textOf(v)
 		out = append(out, s)
