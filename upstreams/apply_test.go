@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,15 +85,14 @@ func count(srv *mcptest.Server, method string) (n int) {
 // A changed entry does not run beside its predecessor.
 func TestSet_ApplyEndsBeforeItStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open := 0
+		var open atomic.Int32
 		srv := mcptest.New(mcptest.Script{Tools: tools("a")})
 		cfg := Config{Name: "x", Dial: func(ctx context.Context) (mcp.Transport, error) {
-			open++
-			if open > 1 {
+			if open.Add(1) > 1 {
 				t.Error("two sessions at once")
 			}
 			tr, err := srv.Dial(ctx)
-			return closing{tr, func() { open-- }}, err
+			return closing{tr, sync.OnceFunc(func() { open.Add(-1) })}, err
 		}}
 		s := NewSet(Options{})
 		apply(t, s, cfg)
@@ -103,6 +104,9 @@ func TestSet_ApplyEndsBeforeItStarts(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
+		}
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d sessions are open at the end", n)
 		}
 	})
 }

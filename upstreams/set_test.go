@@ -176,6 +176,7 @@ func TestSet_HealthyServerIsUsableWhileOthersStart(t *testing.T) {
 		if d := time.Since(began); d > time.Second {
 			t.Errorf("the call took %v beside two servers that do not start", d)
 		}
+		synctest.Wait()
 		select {
 		case <-s.Settled():
 			t.Error("settled while two first attempts are under way")
