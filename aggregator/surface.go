@@ -144,7 +144,7 @@ func (s *Server) faceFor(k faceKey) *face {
 	return f
 }
 
-// view is the part of *directory.View that texts are made of.
+// textView is the part of *directory.View that texts are made of.
 type textView interface {
 	Overview(max int, namesOnly bool) string
 	Text(max int) (string, int)
