@@ -27,6 +27,9 @@ type Engine struct {
 	life     context.Context // ended by Close
 	end      context.CancelCauseFunc
 
+	idleFor     time.Duration // how long a worker waits for a program
+	maxPrograms int           // of one worker
+
 	// mu guards the following
 	mu       sync.Mutex
 	closed   bool
@@ -41,8 +44,6 @@ type Engine struct {
 const (
 	helloWithin = 10 * time.Second // of a process that has only to start
 	readyWithin = 60 * time.Second // of a process that has to compile the engine
-	idleFor     = 5 * time.Minute
-	maxPrograms = 1000 // of one process
 )
 
 var errClosed = errors.New("the code engine is closed")
@@ -63,7 +64,10 @@ func (c Config) withDefaults() Config {
 
 // New makes an engine; no process is started.
 func New(o Options) *Engine {
-	e := &Engine{cfg: o.Config.withDefaults(), cacheDir: o.CacheDir, log: o.Logger}
+	e := &Engine{
+		cfg: o.Config.withDefaults(), cacheDir: o.CacheDir, log: o.Logger,
+		idleFor: 5 * time.Minute, maxPrograms: 1000,
+	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -357,7 +361,7 @@ func (e *Engine) offer(w *worker) {
 		t.got <- grant{worker: w}
 		return
 	}
-	w.idle = time.AfterFunc(idleFor, func() { e.dismiss(w) })
+	w.idle = time.AfterFunc(e.idleFor, func() { e.dismiss(w) })
 	e.idle = append(e.idle, w)
 	e.mu.Unlock()
 }
@@ -383,7 +387,7 @@ func (e *Engine) release(w *worker, reuse bool) {
 	if e.closed {
 		reuse = false
 	}
-	if !reuse || w.programs >= maxPrograms {
+	if !reuse || w.programs >= e.maxPrograms {
 		e.replaceLocked(w)
 		return
 	}

@@ -14,13 +14,22 @@ import (
 	"time"
 )
 
-var long = flag.Bool("long", false, "run the soak at its full length of 20,000 programs")
+var (
+	soakRuns = flag.Int("soak", 300, "how many programs TestSoak runs")
+	long     = flag.Bool("long", false, "let TestSoak run 20,000 programs")
+)
 
 func TestMain(m *testing.M) {
 	testHook = nativeProof
+	maybeHostile()
 	MaybeWorker()
+	maybeParent()
 	flag.Parse()
-	os.Exit(m.Run())
+	code := m.Run()
+	if shared.engine != nil {
+		_ = shared.engine.Close()
+	}
+	os.Exit(code)
 }
 
 // cacheDir keeps the compiled engine from one test run to the next.
@@ -49,7 +58,7 @@ func newEngine(t testing.TB, c Config) *Engine {
 }
 
 // generous is a time limit that only a program which waits for ever meets.
-const generous = 3_000
+const generous = 30_000
 
 var shared struct {
 	once   sync.Once

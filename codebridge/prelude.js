@@ -445,8 +445,8 @@
       return options === undefined ? [query] : [query, options];
     });
   }
-  function describe(id) {
-    return invoke("describe", () => [idOf(id, "describe")]);
+  function describe(id, options) {
+    return invoke("describe", () => options === undefined ? [idOf(id, "describe")] : [idOf(id, "describe"), options]);
   }
   function callTool(id, args, more) {
     return invoke("call", () => {

@@ -12,6 +12,11 @@ import (
 // children lists the worker processes of this process.
 func children(t testing.TB) []int {
 	t.Helper()
+	return childrenOf(t, os.Getpid())
+}
+
+func childrenOf(t testing.TB, parent int) []int {
+	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +31,7 @@ func children(t testing.TB) []int {
 		rest := stat[bytes.LastIndexByte(stat, ')')+1:]
 		fields := strings.Fields(string(rest)) // state, ppid, …
 		cmdline, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) && bytes.Contains(cmdline, []byte(workerArg)) {
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) && bytes.Contains(cmdline, []byte(workerArg)) {
 			n, err := strconv.Atoi(pid)
 			if err != nil {
 				t.Fatal(err)

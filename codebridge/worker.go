@@ -142,6 +142,9 @@ func (w *worker) write(in io.WriteCloser) {
 				o.written()
 			}
 		case <-w.stop:
+			for len(w.out) > 0 { // what nobody reads any more need not stay in memory
+				<-w.out
+			}
 			return
 		}
 	}
