@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // ErrNotObject is returned by Parse for valid JSON that is not an object.
@@ -64,41 +65,53 @@ func Parse(b []byte) (Object, error) {
 	return o, nil
 }
 
-// CheckDuplicates reports the first duplicate key at any depth of valid JSON,
-// with a JSON pointer to its object.
-func CheckDuplicates(b []byte) error { return checkDuplicates(b, "") }
+// CheckDuplicates reports the first duplicate key at any depth, with the path
+// of its object. It reads the value once, whatever its depth.
+func CheckDuplicates(b []byte) error {
+	if !json.Valid(b) {
+		_, err := Parse(b)
+		return err
+	}
+	_, err := checkDuplicates(b, skipSpace(b, 0), nil)
+	return err
+}
 
-func checkDuplicates(b []byte, at string) error {
-	b = bytes.TrimSpace(b)
-	if len(b) == 0 {
-		return nil
+// checkDuplicates walks the value at i, which stands at path, and returns
+// where it ends.
+func checkDuplicates(b []byte, i int, path []string) (end int, err error) {
+	if b[i] != '{' && b[i] != '[' {
+		return skipValue(b, i), nil
 	}
-	switch b[0] {
-	case '{':
-		o, err := Parse(b)
-		if err != nil {
-			if at == "" {
-				return err
+	object := b[i] == '{'
+	var seen map[string]bool
+	i = skipSpace(b, i+1)
+	for n := 0; b[i] != '}' && b[i] != ']'; n++ {
+		name := strconv.Itoa(n)
+		if object {
+			end := skipString(b, i)
+			if name, err = unquote(b[i:end]); err != nil {
+				return 0, err
 			}
-			return fmt.Errorf("%w in %s", err, at)
-		}
-		for _, m := range o {
-			if err := checkDuplicates(m.Value, at+"/"+m.Name); err != nil {
-				return err
+			switch {
+			case !seen[name] && seen == nil:
+				seen = map[string]bool{name: true}
+			case !seen[name]:
+				seen[name] = true
+			case len(path) == 0:
+				return 0, fmt.Errorf("duplicate key %q", name)
+			default:
+				return 0, fmt.Errorf("duplicate key %q in /%s", name, strings.Join(path, "/"))
 			}
+			i = skipSpace(b, skipSpace(b, end)+1) // past the colon
 		}
-	case '[':
-		items, err := Array(b)
-		if err != nil {
-			return err
+		if i, err = checkDuplicates(b, i, append(path, name)); err != nil {
+			return 0, err
 		}
-		for i, v := range items {
-			if err := checkDuplicates(v, at+"/"+strconv.Itoa(i)); err != nil {
-				return err
-			}
+		if i = skipSpace(b, i); b[i] == ',' {
+			i = skipSpace(b, i+1)
 		}
 	}
-	return nil
+	return i + 1, nil
 }
 
 // Array returns the items of a JSON array, each as the bytes that were read.

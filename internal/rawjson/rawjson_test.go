@@ -3,6 +3,7 @@ package rawjson
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -42,8 +43,29 @@ func TestCheckDuplicates(t *testing.T) {
 	if err := CheckDuplicates([]byte(`{"a":[{"b":1,"b":2}]}`)); err == nil {
 		t.Error("nested duplicate accepted")
 	}
-	if err := CheckDuplicates([]byte(`{"a":[{"b":1,"B":2}],"c":"x"}`)); err != nil {
-		t.Error(err)
+	if err, want := CheckDuplicates([]byte(`{"a":[0, {"b":1,"b":2}]}`)), `duplicate key "b" in /a/1`; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	for _, in := range []string{`{"a":[{"b":1,"B":2}, {"b":2}],"c":"x", "d":{}}`, ` [ ] `, `"x"`, `-1.5e3`} {
+		if err := CheckDuplicates([]byte(in)); err != nil {
+			t.Errorf("CheckDuplicates(%s) = %v", in, err)
+		}
+	}
+	if err := CheckDuplicates([]byte(`{"a":`)); err == nil {
+		t.Error("invalid JSON accepted")
+	}
+}
+
+// A value of n levels costs n steps, not n².
+func TestCheckDuplicates_Deep(t *testing.T) {
+	const depth = 9000 // encoding/json gives up at 10,000
+	deep := strings.Repeat(`{"a":[`, depth/2) + `1` + strings.Repeat(`]}`, depth/2)
+	if n := testing.AllocsPerRun(1, func() {
+		if err := CheckDuplicates([]byte(deep)); err != nil {
+			t.Error(err)
+		}
+	}); n > 10*depth {
+		t.Errorf("%v allocations for %d levels", n, depth)
 	}
 }
 
