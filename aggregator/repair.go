@@ -330,7 +330,7 @@ func checkObject(v json.RawMessage) error {
 	if kindOf(v) != "an object" || !json.Valid(v) {
 		return fmt.Errorf("the arguments must be a JSON object, got %s", kindOf(v))
 	}
-	return parseTree(v).checkDuplicates()
+	return rawjson.CheckDuplicates(v)
 }
 
 func kindOf(v json.RawMessage) string {

@@ -149,27 +149,6 @@ func (t *tree) at(pointer string) (*tree, error) {
 	return t, nil
 }
 
-// checkDuplicates reports the first key that an object below t has twice: two
-// readers could take such an object for two values.
-func (t *tree) checkDuplicates() error {
-	seen := make(map[string]bool, len(t.names))
-	for _, name := range t.names {
-		if seen[name] {
-			return fmt.Errorf("duplicate key %q", directory.OneLine(name, 60))
-		}
-		seen[name] = true
-	}
-	for i, item := range t.items {
-		if err := item.checkDuplicates(); err != nil {
-			if t.kind == '{' && !strings.Contains(err.Error(), " in ") {
-				return fmt.Errorf("%w in %q", err, directory.OneLine(t.names[i], 60))
-			}
-			return err
-		}
-	}
-	return nil
-}
-
 // missing says that a pointer leads nowhere, and where it could lead.
 func (t *tree) missing(where, name string) error {
 	if where == "" {
