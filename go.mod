@@ -3,22 +3,26 @@ module github.com/toolsearch-mcp/toolsearch-mcp
 go 1.26.0
 
 require (
-	github.com/blevesearch/snowballstem v0.9.0
-	github.com/blugelabs/bluge v0.2.2
-	github.com/elastic/go-seccomp-bpf v1.6.0
-	github.com/evanw/esbuild v0.28.2
-	github.com/fastschema/qjs v0.0.6
-	github.com/fsnotify/fsnotify v1.10.1
-	github.com/google/go-cmp v0.7.0
-	github.com/landlock-lsm/go-landlock v0.11.2
-	github.com/modelcontextprotocol/go-sdk v1.8.0
-	github.com/rogpeppe/go-internal v1.16.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	github.com/spf13/cobra v1.10.2
-	github.com/tetratelabs/wazero v1.11.0
-	golang.org/x/sys v0.50.0
-	golang.org/x/text v0.44.0
-	gopkg.in/yaml.v3 v3.0.1
+	github.com/blevesearch/snowballstem v0.9.0 // stems of English words in search
+	github.com/blugelabs/bluge v0.2.2 // the inverted index of search
+	github.com/elastic/go-seccomp-bpf v1.6.0 // the sandbox process gives up system calls
+	github.com/evanw/esbuild v0.28.2 // strips TypeScript annotations from scripts
+	github.com/fastschema/qjs v0.0.6 // QuickJS in WebAssembly: the guest of scripts
+	github.com/fsnotify/fsnotify v1.10.1 // the configuration file is watched
+	github.com/landlock-lsm/go-landlock v0.11.2 // the sandbox process gives up the file system
+	github.com/modelcontextprotocol/go-sdk v1.8.0 // MCP sessions and transports, both sides
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // arguments and results against their schemas
+	github.com/spf13/cobra v1.10.2 // the command line
+	github.com/tetratelabs/wazero v1.11.0 // WebAssembly below qjs; v1.12.0 breaks qjs v0.0.6
+	golang.org/x/sys v0.50.0 // process groups, job objects, resource limits
+	golang.org/x/text v0.44.0 // Unicode normal forms in search
+	gopkg.in/yaml.v3 v3.0.1 // the configuration file, with line numbers
+)
+
+// Tests alone need these.
+require (
+	github.com/google/go-cmp v0.7.0 // differences in failures
+	github.com/rogpeppe/go-internal v1.16.0 // testscript and txtar
 )
 
 require (
