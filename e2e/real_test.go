@@ -249,6 +249,7 @@ func TestInspector(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			h := newHome(t, servers, object{"toolSearch": object{"mode": mode}})
+			h.check() // each command below is a start of its own, and searches at once
 			for _, call := range calls {
 				// Its own --config is another one: ours goes by the environment.
 				args := append([]string{filepath.Join(bin, ".bin", "mcp-inspector"), "--cli", "-e", "TOOLSEARCH_MCP_CONFIG=" + h.Config, binary(t)}, call.args...)
