@@ -288,6 +288,7 @@ func TestBrowser(t *testing.T) {
 	h := newHome(t, object{"browser": object{
 		"command": "node",
 		"args":    []string{filepath.Join(bin, "playwright-mcp"), "--headless", "--no-sandbox", "--isolated", "--executable-path", chromium},
+		"cwd":     t.TempDir(), // it keeps what it saw there
 	}}, object{"toolSearch": object{"mode": "tools"}})
 	p := h.connect()
 	r := callTool(t, p.Client, "tool_call", object{"id": "mcp:browser:browser_navigate", "args": object{"url": "data:text/html,<title>Orchard</title><h1>Ripe apples</h1>"}})
