@@ -38,12 +38,14 @@ type index struct {
 
 // doc is one tool in the index, immutable.
 type doc struct {
-	tool   *upstreams.Tool
-	server upstreams.ServerInfo
-	slot   uint32
-	length int // weighted number of words
-	names  int // different words in its name
-	mean   smallVector
+	tool     *upstreams.Tool
+	server   upstreams.ServerInfo
+	slot     uint32
+	length   int    // weighted number of words
+	names    int    // different words in its name
+	plain    string // its name without case and separators
+	destroys bool   // destroys things, by its own words
+	mean     smallVector
 }
 
 func newIndex(log *slog.Logger) *index {
@@ -147,7 +149,7 @@ func (c *change) fill(t *upstreams.Tool, s upstreams.ServerInfo) bag {
 }
 
 func (ix *index) insertLocked(c *change, t *upstreams.Tool, s upstreams.ServerInfo) {
-	d := &doc{tool: t, server: s}
+	d := &doc{tool: t, server: s, plain: string(plainName(nil, t.Name)), destroys: destroys(t, &c.analyzer)}
 	if n := len(ix.free); n > 0 {
 		d.slot, ix.free = ix.free[n-1], ix.free[:n-1]
 		ix.slots[d.slot] = d
@@ -195,7 +197,7 @@ func (ix *index) snapshotLocked(servers []upstreams.ServerInfo) *ranker {
 		vocab:   ix.vocab,
 		names:   ix.names,
 		n:       len(ix.docs),
-		servers: slices.Clone(servers),
+		servers: serverNames(servers),
 	}
 	if r.n > 0 {
 		r.setLengths(float64(ix.length) / float64(r.n))
@@ -333,6 +335,23 @@ type docTerm struct {
 func (t *docTerm) Term() []byte                       { return []byte(t.term) }
 func (t *docTerm) Frequency() int                     { return int(t.n) }
 func (*docTerm) EachLocation(_ segment.VisitLocation) {}
+
+// destroys tells whether a tool destroys things: by its annotations, or by
+// its name if those are silent.
+func destroys(t *upstreams.Tool, a *analyzer) bool {
+	switch {
+	case t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly:
+		return false
+	case t.Annotations.Destructive != nil:
+		return *t.Annotations.Destructive
+	}
+	for _, w := range a.split(t.Name) {
+		if destructive()[w.term] {
+			return true
+		}
+	}
+	return false
+}
 
 // meanOf is the mean direction of a tool's words.
 func meanOf(terms []docTerm) smallVector {

@@ -191,14 +191,21 @@ func (r *ranker) serverNamed(query string) string {
 	if len(plain) == 0 {
 		return ""
 	}
-	for _, s := range r.servers {
+	return r.servers[string(plain)]
+}
+
+// serverNames gives the configured name for each plain name of the servers.
+func serverNames(servers []upstreams.ServerInfo) map[string]string {
+	names := make(map[string]string)
+	for _, s := range servers {
 		for _, name := range [3]string{s.Name, s.Safe, s.Title} {
-			if name != "" && string(plainName(nil, name)) == string(plain) {
-				return s.Name
+			plain := string(plainName(nil, name))
+			if _, taken := names[plain]; plain != "" && !taken {
+				names[plain] = s.Name
 			}
 		}
 	}
-	return ""
+	return names
 }
 
 // serverWords are what people write beside the name of a server when they

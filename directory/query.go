@@ -33,24 +33,29 @@ var tuning = struct {
 
 	// What is added to the best candidates, beside 1 for the best of all.
 	name, server, mean      float64
+	destroys                float64 // taken from tools that destroy things, unless they are asked for
+	leastTold, evidence     float64 // see worthShowing
 	candidates, serverTools int
 }{
 	k1: 12, b: .75,
 	same: .9, near: .35, absent: .8, phrase: .9, joined: .8, longer: .3, slip: .6, meaning: .3,
 	longerMin: 4, longerMax: 5, slipMin: 4, slipMax: 3, meaningMax: 10, meaningLeast: .4,
-	name: .15, server: .1, mean: .05,
+	name: .15, server: .1, mean: .05, destroys: .03,
+	leastTold: .3, evidence: .7,
 	candidates: 100, serverTools: 3,
 }
 
 // query is a text as the index is asked.
 type query struct {
-	groups []group
-	mean   vector
+	groups   []group
+	mean     vector
+	destroys bool // asks for something to be deleted or stopped
 }
 
 // group is one word of the query with all that stands for it. A tool gets the
 // best of a group, not the sum: it is one word.
 type group struct {
+	text   string
 	weight float64 // how often and how seriously the word is asked
 	idf    float64 // of the word itself
 	alts   []alternative
@@ -78,6 +83,7 @@ func (r *ranker) parse(text string) query {
 		}
 	}
 	for _, w := range terms {
+		p.q.destroys = p.q.destroys || destructive()[w.term]
 		p.word(w, extra[w.term])
 	}
 	p.q.mean.normalize()
@@ -174,6 +180,7 @@ func (p *parser) pairs(words []*word) ([]*word, map[string][]alternative) {
 				at = b
 			}
 			for _, w := range to {
+				p.q.destroys = p.q.destroys || destructive()[w.term]
 				if at.stop {
 					more = append(more, w)
 				} else {

@@ -30,9 +30,9 @@ type ranker struct {
 	n        int
 	vocab    *vocabulary
 	names    *nameIndex
-	servers  []upstreams.ServerInfo
-	common   vector    // the direction that all tools share
-	postings *postings // nil: nothing is indexed
+	servers  map[string]string // configured name of a server by its plain names
+	common   vector            // the direction that all tools share
+	postings *postings         // nil: nothing is indexed
 }
 
 // setLengths computes what BM25 needs of each tool's length.
@@ -125,7 +125,7 @@ func (r *ranker) toolsOf(server string) []scored {
 			hits = append(hits, scored{d.tool, 1})
 		}
 	}
-	sortHits(hits)
+	slices.SortFunc(hits, func(a, b scored) int { return cmp.Compare(a.tool.ID, b.tool.ID) })
 	return hits
 }
 
@@ -134,13 +134,17 @@ func (r *ranker) score(s *scores, g *group) error {
 	s.group++
 	for _, a := range g.alts {
 		worth := g.weight * a.share * a.idf
+		told := g.weight * a.share * min(a.idf, g.idf)
 		err := r.postings.each(a.term, func(slot uint32, n counts) {
 			tf := float64(weigh(n))
-			named := 0.0
+			at := s.of(slot)
+			at.raise(worth * tf / (tf + r.norms[slot]))
 			if n.in(inName) > 0 {
-				named = a.share
+				at.raiseNamed(a.share)
 			}
-			s.raise(slot, worth*tf/(tf+r.norms[slot]), named)
+			if n.in(inName)+n.in(inText)+n.in(inServer) > 0 {
+				at.raiseTold(told)
+			}
 		})
 		if err != nil {
 			return err
@@ -149,80 +153,158 @@ func (r *ranker) score(s *scores, g *group) error {
 	return nil
 }
 
+// candidate is a tool that is looked at closer.
+type candidate struct {
+	doc   *doc
+	got   *score
+	score float64
+}
+
 // refine looks closer at the best tools: how much of a tool's name the query
 // says, how well the other tools of its server fit, and how near the meaning
-// of all its words is.
+// of all its words is. It returns them best first, the best about 1, without
+// those that are not worth showing.
 func (r *ranker) refine(s *scores, q *query) []scored {
 	slots := s.best(tuning.candidates, r.docs)
 	if len(slots) == 0 {
 		return nil
 	}
-	hits := make([]scored, len(slots))
+	list := make([]candidate, len(slots))
+	top := 0.0
 	for i, slot := range slots {
-		d := r.docs[slot]
-		score := s.at[slot].total * (1 + tuning.name*s.at[slot].named/float64(max(1, d.names)))
-		hits[i] = scored{d.tool, score}
+		c := candidate{doc: r.docs[slot], got: &s.at[slot]}
+		c.score = c.got.total * (1 + tuning.name*c.got.named/float64(max(1, c.doc.names)))
+		list[i] = c
+		top = max(top, c.score)
 	}
-	r.addServers(hits, slots)
-	r.addMeaning(hits, slots, &q.mean)
-	sortHits(hits)
+	for i := range list {
+		list[i].score /= top
+	}
+	addServers(list)
+	r.addMeaning(list, &q.mean)
+	if !q.destroys {
+		holdBack(list)
+	}
+	sortCandidates(list)
+	list = q.worthShowing(list)
+	hits := make([]scored, len(list))
+	for i, c := range list {
+		hits[i] = scored{c.doc.tool, c.score}
+	}
 	return hits
 }
 
-// addServers favours the tools of servers with several tools that fit.
-func (r *ranker) addServers(hits []scored, slots []uint32) {
-	// Hits are best first but for the names' share; near enough to count.
+// addServers favours the tools of servers of which several tools fit.
+func addServers(list []candidate) {
 	sums := make(map[string]float64)
 	seen := make(map[string]int)
-	best, top := 0.0, 0.0
-	for _, h := range hits {
-		top = max(top, h.score)
-		if seen[h.tool.Server]++; seen[h.tool.Server] <= tuning.serverTools {
-			sums[h.tool.Server] += h.score
-			best = max(best, sums[h.tool.Server])
+	best := 0.0
+	for _, c := range list {
+		if server := c.doc.tool.Server; seen[server] < tuning.serverTools {
+			seen[server]++
+			sums[server] += c.score
+			best = max(best, sums[server])
 		}
 	}
-	for i := range hits {
-		hits[i].score /= top
-		if len(sums) >= 3 {
-			hits[i].score += tuning.server * sums[hits[i].tool.Server] / best
-		}
+	if len(sums) < 3 {
+		return // too few to tell servers apart
+	}
+	for i := range list {
+		list[i].score += tuning.server * sums[list[i].doc.tool.Server] / best
 	}
 }
 
 // addMeaning favours tools whose words as a whole mean what the query means.
-func (r *ranker) addMeaning(hits []scored, slots []uint32, mean *vector) {
+// What all tools have in common tells nothing and is taken out first.
+func (r *ranker) addMeaning(list []candidate, mean *vector) {
 	q := *mean
 	q.add(&r.common, -q.dot(&r.common))
 	q.normalize()
-	cos := make([]float64, len(hits))
+	cos := make([]float64, len(list))
 	best, sum := 0.0, 0.0
-	for i, slot := range slots {
-		m := &r.docs[slot].mean
-		along := float64(r.common.dotSmall(m))
+	for i, c := range list {
+		along := float64(r.common.dotSmall(&c.doc.mean))
 		if rest := 1 - along*along; rest > 1e-6 {
-			cos[i] = max(0, float64(q.dotSmall(m))/math.Sqrt(rest))
+			cos[i] = max(0, float64(q.dotSmall(&c.doc.mean))/math.Sqrt(rest))
 		}
 		best = max(best, cos[i])
 		sum += cos[i]
 	}
-	average := sum / float64(len(hits))
+	average := sum / float64(len(list))
 	if best-average < 1e-6 {
 		return
 	}
-	for i := range hits {
-		hits[i].score += tuning.mean * max(0, cos[i]-average) / (best - average)
+	for i := range list {
+		list[i].score += tuning.mean * max(0, cos[i]-average) / (best - average)
 	}
 }
 
-// sortHits sorts best first; what ranks alike is sorted by id, so that the
-// same query has the same answer on every run.
-func sortHits(hits []scored) {
-	for i := range hits {
-		hits[i].score = math.Round(hits[i].score*1e9) / 1e9
+// holdBack lets other tools go before destructive ones on a near tie.
+func holdBack(list []candidate) {
+	for i := range list {
+		if list[i].doc.destroys {
+			list[i].score -= tuning.destroys
+		}
 	}
-	slices.SortFunc(hits, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.tool.ID, b.tool.ID))
+}
+
+// worthShowing drops what a query that fits nothing finds by chance: all, if
+// not even the best tools have anything of it, else all but the first few.
+// How many of the query's words a tool's own words say is the measure; a list
+// that is nearly as good at its end as at its beginning needs more of it.
+func (q *query) worthShowing(list []candidate) []candidate {
+	if len(q.groups) == 0 {
+		return list
+	}
+	worth := 0.0
+	for _, g := range q.groups {
+		worth += g.weight * g.idf / float64(len(q.groups))
+	}
+	says := func(i int) float64 {
+		if i >= len(list) {
+			return 0
+		}
+		return list[i].got.told / worth
+	}
+	if max(says(0), says(1), says(2)) < tuning.leastTold {
+		return nil
+	}
+	if len(list) <= surelyShown {
+		return list
+	}
+	top := 0.0
+	for _, c := range list {
+		top = max(top, c.got.total)
+	}
+	evidence := says(3) + says(4) + .45*says(5) + .2*says(7) - .2*says(0) - .15*says(1) -
+		1.5*list[surelyShown].got.total/top - .1*math.Log(float64(len(q.groups)+1))
+	if evidence >= tuning.evidence {
+		return list
+	}
+	// Tools that are called like one of the first are as right as that one.
+	kept := list[:surelyShown:surelyShown]
+	for _, c := range list[surelyShown:] {
+		if slices.ContainsFunc(list[:surelyShown], func(first candidate) bool { return first.doc.plain == c.doc.plain }) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// surelyShown is how many hits are shown even if little speaks for them.
+const surelyShown = 4
+
+// sortCandidates sorts best first; what ranks alike is sorted by id, so that
+// the same query has the same answer on every run.
+func sortCandidates(list []candidate) {
+	for i := range list {
+		list[i].score = math.Round(list[i].score*1e9) / 1e9
+	}
+	slices.SortFunc(list, func(a, b candidate) int {
+		if c := cmp.Compare(b.score, a.score); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.doc.tool.ID, b.doc.tool.ID)
 	})
 }
 
@@ -237,9 +319,11 @@ type scores struct {
 type score struct {
 	total float64
 	named float64 // how many words of its name the query says
-	// of the current group
-	best, bestNamed float64
-	group           int32
+	told  float64 // how much of the query its name, description and server say
+
+	// of the group that is being scored
+	group                     int32
+	best, bestNamed, bestTold float64
 }
 
 var scorePool sync.Pool
@@ -263,33 +347,64 @@ func (s *scores) free() {
 	scorePool.Put(s)
 }
 
-// raise gives a tool the score for a word of the current group, if that is
-// better than what it has of this group.
-func (s *scores) raise(slot uint32, score, named float64) {
+// of returns what a tool has got, ready for the current group.
+func (s *scores) of(slot uint32) *score {
 	at := &s.at[slot]
 	if at.group != s.group {
 		if at.group == 0 {
 			s.touched = append(s.touched, slot)
 		}
-		at.group, at.best, at.bestNamed = s.group, 0, 0
+		at.group, at.best, at.bestNamed, at.bestTold = s.group, 0, 0, 0
 	}
-	if score > at.best {
-		at.total += score - at.best
-		at.best = score
+	return at
+}
+
+// raise, raiseNamed and raiseTold give a tool the best of a group.
+
+func (at *score) raise(x float64) {
+	if x > at.best {
+		at.total += x - at.best
+		at.best = x
 	}
-	if named > at.bestNamed {
-		at.named += named - at.bestNamed
-		at.bestNamed = named
+}
+
+func (at *score) raiseNamed(x float64) {
+	if x > at.bestNamed {
+		at.named += x - at.bestNamed
+		at.bestNamed = x
+	}
+}
+
+func (at *score) raiseTold(x float64) {
+	if x > at.bestTold {
+		at.told += x - at.bestTold
+		at.bestTold = x
 	}
 }
 
 // best returns the slots of the n best tools, best first.
 func (s *scores) best(n int, docs []*doc) []uint32 {
-	slots := slices.Clone(s.touched)
-	slices.SortFunc(slots, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(s.at[b].total, s.at[a].total), cmp.Compare(docs[a].tool.ID, docs[b].tool.ID))
-	})
-	return slots[:min(n, len(slots))]
+	better := func(a, b uint32) int {
+		if c := cmp.Compare(s.at[b].total, s.at[a].total); c != 0 {
+			return c
+		}
+		return cmp.Compare(docs[a].tool.ID, docs[b].tool.ID)
+	}
+	kept := make([]uint32, 0, 4*n)
+	floor := 0.0
+	for _, slot := range s.touched {
+		if s.at[slot].total < floor {
+			continue
+		}
+		kept = append(kept, slot)
+		if len(kept) == cap(kept) {
+			slices.SortFunc(kept, better)
+			kept = kept[:n]
+			floor = s.at[kept[n-1]].total
+		}
+	}
+	slices.SortFunc(kept, better)
+	return kept[:min(n, len(kept))]
 }
 
 // idf tells how much a word says that df of the tools have.

@@ -833,3 +833,13 @@ var phrases = sync.OnceValue(func() map[[2]string][]*word {
 	}
 	return table
 })
+
+// destructive are the verbs of tools that destroy things.
+var destructive = sync.OnceValue(func() map[string]bool {
+	set := make(map[string]bool)
+	for _, w := range appendWords(nil, `delete remove erase clear drop destroy purge trash wipe flush kill terminate
+		uninstall revoke discard forget unlink cancel void clean empty rid reset`) {
+		set[w.term] = true
+	}
+	return set
+})
