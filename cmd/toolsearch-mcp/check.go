@@ -81,7 +81,7 @@ func (a *app) check(ctx context.Context) error {
 	a.checking = true
 	p, err := a.open(ctx)
 	if err != nil {
-		if a.json && !isUsage(err) {
+		if _, usage := errors.AsType[*usageError](err); a.json && !usage {
 			text, encodeErr := encodeIndented(report{Error: err.Error()})
 			fmt.Fprint(a.stdout, text)
 			return errors.Join(err, encodeErr)
@@ -92,11 +92,8 @@ func (a *app) check(ctx context.Context) error {
 	if isTerminal(a.stderr) {
 		fmt.Fprintf(a.stderr, "connecting to %d servers\n", len(p.config.Servers))
 	}
-	p.face.Start()
-	select {
-	case <-p.set.Settled():
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := p.settle(ctx); err != nil {
+		return err
 	}
 
 	r, err := p.report(ctx)
@@ -120,11 +117,6 @@ func (a *app) check(ctx context.Context) error {
 		err = fmt.Errorf("not ready: %s; the table above says what to do", strings.Join(down, ", "))
 	}
 	return err
-}
-
-func isUsage(err error) bool {
-	var usage *usageError
-	return errors.As(err, &usage)
 }
 
 func encodeIndented(v any) (string, error) {
@@ -164,17 +156,13 @@ func (p *program) report(ctx context.Context) (*report, error) {
 	r.Warnings = append(r.Warnings, p.policy.Unmatched(snapshot.Tools)...)
 	r.Warnings = append(r.Warnings, filterWarnings(p.config, snapshot)...)
 
-	listed, err := p.face.Local(p.app.profile).List(ctx)
+	size, tools, err := p.listed(ctx, p.app.profile)
 	if err != nil {
 		return nil, err
 	}
-	var list struct{ Tools []json.RawMessage }
-	if err := json.Unmarshal(listed, &list); err != nil {
-		return nil, err
-	}
-	r.Listed = listReport{len(list.Tools), len(listed)}
-	if len(list.Tools) > manyListed {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("clients are shown %d tools: above %d some refuse or lose tools; use mode code or tools, or fewer direct-only tools", len(list.Tools), manyListed))
+	r.Listed = listReport{tools, size}
+	if tools > manyListed {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("clients are shown %d tools: above %d some refuse or lose tools; use mode code or tools, or fewer direct-only tools", tools, manyListed))
 	}
 	return r, nil
 }

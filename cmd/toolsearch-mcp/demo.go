@@ -14,7 +14,6 @@ import (
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/demo"
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -40,24 +39,20 @@ func (a *app) demo(ctx context.Context) error {
 	if a.logLevel == "" {
 		a.logLevel = "error"
 	}
-	redactor := new(telemetry.Redactor)
-	log, err := a.logger(redactor)
+	log, redactor, err := a.logger()
 	if err != nil {
 		return err
 	}
 	settings, _ := aggregator.Settings{}.Clamp()
 	bridge, _ := codebridge.Config{}.Clamp()
 	cfg := &config.Config{ToolSearch: settings, CodeBridge: bridge, Servers: demo.Servers()}
-	p, err := a.build(ctx, cfg, cacheDir(log), redactor, log)
+	p, err := a.build(ctx, cfg, redactor, log)
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	p.face.Start()
-	select {
-	case <-p.set.Settled():
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := p.settle(ctx); err != nil {
+		return err
 	}
 	w := &walk{app: a, program: p}
 	w.sizes(ctx)
@@ -110,13 +105,8 @@ func (w *walk) listed(ctx context.Context, mode aggregator.Mode) (size, tools in
 	settings := w.program.config.ToolSearch
 	settings.Mode = string(mode)
 	w.program.face.Reload(settings, nil)
-	raw, err := w.program.face.Local("").List(ctx)
-	var list struct{ Tools []json.RawMessage }
-	if err == nil {
-		err = json.Unmarshal(raw, &list)
-	}
-	w.err = err
-	return len(raw), len(list.Tools)
+	size, tools, w.err = w.program.listed(ctx, "")
+	return size, tools
 }
 
 func (w *walk) do(ctx context.Context, tool string, args any) *toolResult {

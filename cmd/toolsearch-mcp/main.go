@@ -133,6 +133,10 @@ func (a *app) profileFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.profile, "profile", "", "policy profile to use, whatever the client calls itself")
 }
 
+func (a *app) jsonFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON for programs")
+}
+
 // exactly is cobra.RangeArgs with a usage error.
 func exactly(low, high int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -146,14 +150,15 @@ func exactly(low, high int, what string) cobra.PositionalArgs {
 	}
 }
 
-// logger returns the program's log on stderr. Secrets that the redactor
-// learns later do not show in it either.
-func (a *app) logger(redactor *telemetry.Redactor) (*slog.Logger, error) {
+// logger returns the program's log on stderr, in which no secret shows that
+// the redactor has learned by then.
+func (a *app) logger() (*slog.Logger, *telemetry.Redactor, error) {
 	if err := telemetry.CheckLogging(a.logLevel, a.logFormat); err != nil {
-		return nil, &usageError{"toolsearch-mcp", err}
+		return nil, nil, &usageError{"toolsearch-mcp", err}
 	}
+	redactor := new(telemetry.Redactor)
 	log := telemetry.NewLogger(a.stderr, a.logLevel, a.logFormat, isTerminal(a.stderr))
-	return slog.New(redactor.Handler(log.Handler())), nil
+	return slog.New(redactor.Handler(log.Handler())), redactor, nil
 }
 
 // isTerminal tells whether a stream belongs to a person.

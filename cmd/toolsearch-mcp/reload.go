@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
-	"github.com/toolsearch-mcp/toolsearch-mcp/policy"
 )
 
 const (
@@ -112,12 +110,9 @@ func (p *program) reloadFile() error {
 	if err != nil {
 		return err
 	}
-	pol, err := policy.Compile(cfg.Policy)
+	pol, err := p.app.compile(cfg)
 	if err != nil {
 		return err
-	}
-	if _, err := pol.ProfileFor(p.app.profile, ""); err != nil {
-		return fmt.Errorf("--profile: %w", err)
 	}
 
 	// The policy first: no server of the new file is met by the old rules.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,8 +43,7 @@ func (a *app) serve(ctx context.Context) error {
 	}
 	tuneMemory()
 	a.serving = true
-	redactor := new(telemetry.Redactor)
-	log, err := a.logger(redactor)
+	log, redactor, err := a.logger()
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (a *app) serve(ctx context.Context) error {
 		log.Warn("configuration", "warning", w)
 	}
 
-	p, err := a.build(ctx, cfg, cacheDir(log), redactor, log)
+	p, err := a.build(ctx, cfg, redactor, log)
 	if err != nil {
 		return err
 	}
@@ -161,24 +162,23 @@ const (
 
 // build is the wiring: what a call passes from the client to a server and
 // back. No server is started.
-func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redactor *telemetry.Redactor, log *slog.Logger) (_ *program, err error) {
+func (a *app) build(ctx context.Context, cfg *config.Config, redactor *telemetry.Redactor, log *slog.Logger) (_ *program, err error) {
 	p := &program{app: a, log: log, redactor: redactor, config: cfg}
+	var probing sync.WaitGroup // until it is over, sandboxErr is not read
 	defer func() {
 		if err != nil {
 			p.close()
+			probing.Wait()
 		}
 	}()
 	ver := buildInfo().Version
+	cache := cacheDir(log)
 
 	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: subfolder(cache, "engine"), Logger: log})
-	probed := make(chan error, 1)
-	go func() { probed <- a.probe(ctx, cfg, p.engine) }()
+	probing.Go(func() { p.sandboxErr = a.probe(ctx, cfg, p.engine) })
 
-	if p.policy, err = policy.Compile(cfg.Policy); err != nil {
+	if p.policy, err = a.compile(cfg); err != nil {
 		return nil, err
-	}
-	if _, err := p.policy.ProfileFor(a.profile, ""); err != nil {
-		return nil, fmt.Errorf("--profile: %w", err)
 	}
 	if cfg.Telemetry.Log != "" {
 		if p.records, err = telemetry.Open(cfg.Telemetry.Log, log); err != nil {
@@ -199,7 +199,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 	p.dir = directory.New(directory.Options{Source: p.set.Snapshot, Rules: p.policy, Logger: log})
 
 	var runner aggregator.CodeRunner = p.engine
-	if p.sandboxErr = <-probed; p.sandboxErr != nil {
+	if probing.Wait(); p.sandboxErr != nil {
 		log.Warn("scripts cannot run here: mode code becomes mode tools", "err", p.sandboxErr)
 		runner = nil
 	}
@@ -215,6 +215,19 @@ func (a *app) build(ctx context.Context, cfg *config.Config, cache string, redac
 		Version:   ver,
 	})
 	return p, nil
+}
+
+// compile makes the policy of a configuration, which must know the profile of
+// --profile.
+func (a *app) compile(cfg *config.Config) (*policy.Policy, error) {
+	pol, err := policy.Compile(cfg.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := pol.ProfileFor(a.profile, ""); err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	return pol, nil
 }
 
 // probe tells why programs cannot run here; nil if they can, or if no client
@@ -253,7 +266,30 @@ func (a *app) chooser(cfg *config.Config, pol *policy.Policy) aggregator.ChooseP
 	}
 }
 
-// close ends everything in the reverse order.
+// settle starts all servers and waits until each is ready or has failed once.
+func (p *program) settle(ctx context.Context) error {
+	p.face.Start()
+	select {
+	case <-p.set.Settled():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// listed returns what tools/list has for callers with this profile: how many
+// bytes and how many tools.
+func (p *program) listed(ctx context.Context, profile string) (size, tools int, err error) {
+	raw, err := p.face.Local(profile).List(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	var list struct{ Tools []json.RawMessage }
+	err = json.Unmarshal(raw, &list)
+	return len(raw), len(list.Tools), err
+}
+
+// close ends everything: first those who call others.
 func (p *program) close() {
 	if p.engine != nil {
 		if err := p.engine.Close(); err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
 )
 
 // These commands do what a model does, through the same path: from the cached
@@ -121,11 +120,8 @@ func (a *app) asModel(ctx context.Context, tool string, params map[string]any, p
 		return fmt.Errorf("scripts cannot run here: %w", p.sandboxErr)
 	}
 	if a.wait {
-		p.face.Start()
-		select {
-		case <-p.set.Settled():
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := p.settle(ctx); err != nil {
+			return err
 		}
 	}
 	args, err := json.Marshal(params)
@@ -152,8 +148,7 @@ func (a *app) open(ctx context.Context) (*program, error) {
 	if a.logLevel == "" {
 		a.logLevel = "error"
 	}
-	redactor := new(telemetry.Redactor)
-	log, err := a.logger(redactor)
+	log, redactor, err := a.logger()
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +156,7 @@ func (a *app) open(ctx context.Context) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.build(ctx, cfg, cacheDir(log), redactor, log)
+	return a.build(ctx, cfg, redactor, log)
 }
 
 // toolResult is a result of tools/call, as far as it is printed.

@@ -73,7 +73,3 @@ func (a *app) versionCommand() *cobra.Command {
 	a.jsonFlag(cmd)
 	return cmd
 }
-
-func (a *app) jsonFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON for programs")
-}
