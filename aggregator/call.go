@@ -216,7 +216,7 @@ func (s *Server) ownersOf(servers []upstreams.ServerInfo, selector string) []str
 		switch {
 		case bare && !info.Known && starting[info.Name]:
 			unknown = append(unknown, info.Name)
-		case !bare && !info.Live && namesServer(selector, info.Safe):
+		case !bare && !info.Live && upstreams.NamesServer(selector, info.Safe):
 			named = append(named, info.Name)
 		}
 	}
@@ -224,18 +224,6 @@ func (s *Server) ownersOf(servers []upstreams.ServerInfo, selector string) []str
 		return unknown
 	}
 	return named
-}
-
-// shortServer is how much of a server's name is left in a full name that was
-// cut (contract 2).
-const shortServer = 12
-
-func namesServer(selector, safe string) bool {
-	if rest, ok := strings.CutPrefix(selector, "mcp:"); ok {
-		return strings.HasPrefix(rest, safe+":")
-	}
-	server, _, ok := strings.Cut(selector, "__")
-	return ok && (server == safe || len(safe) > shortServer && server == strings.TrimRight(safe[:shortServer], "_-"))
 }
 
 // directArguments checks the arguments of a call by name: an object, or
@@ -300,7 +288,7 @@ func shape(t *upstreams.Tool, res *upstreams.Result, via upstreams.Via) (raw jso
 	if failed = string(o.Get("isError")) == "true"; failed {
 		status = statusFailed
 	}
-	changed := false
+	o, changed := withoutOurs(o)
 	if via != upstreams.ViaCode && empty(o.Get("content")) {
 		if structured := o.Get("structuredContent"); !rawjson.IsNull(structured) {
 			o, changed = o.With("content", content(string(structured))), true

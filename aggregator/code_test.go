@@ -336,6 +336,30 @@ func TestTelemetry_GateBlocks(t *testing.T) {
 	}
 }
 
+// "also a call to a tool that policy hides", whichever name it is called by.
+func TestTelemetry_HiddenBlocks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.jsonl")
+	log, err := telemetry.Open(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	r := newRig(t, newFakeServers(calendar()), rigOptions{records: log, rules: policy.Rules{Deny: []string{"mcp:calendar:create_*"}}})
+	selectors := []string{"mcp:calendar:create_event", "calendar__create_event", "mcp:calendar:calendar__create_event", " create_event ", "nowhere"}
+	for _, selector := range selectors {
+		r.local(t, nameCall, fmt.Sprintf(`{"id":%q}`, selector))
+	}
+	blocks := 0
+	for _, line := range records(t, file) {
+		if strings.Contains(line, `"kind":"block"`) && strings.Contains(line, `"id":"mcp:calendar:create_event"`) {
+			blocks++
+		}
+	}
+	if blocks != len(selectors)-1 {
+		t.Errorf("%d blocks, want %d: one for each name of the hidden tool", blocks, len(selectors)-1)
+	}
+}
+
 // The clock of a script rests while a call reports progress, until restTime
 // has passed without any.
 func TestResting(t *testing.T) {

@@ -34,7 +34,7 @@ func (s *Server) controlDescribe(ctx context.Context, call *controlCall) (json.R
 	}
 	selector, _ := takeSelector(o)
 	if selector == "" {
-		return errorResult(fmt.Sprintf("tool_describe needs the id of a tool, got %s; %s", memberNames(o), want)), nil
+		return errorResult(fmt.Sprintf("tool_describe needs the id of a tool, got %s; %s", gotInstead(o), want)), nil
 	}
 	path, ok := o.Text("path")
 	if v := o.Get("path"); !rawjson.IsNull(v) && !ok {

@@ -211,6 +211,18 @@ const (
 )
 
 // metaMember adds ours to the _meta of a result, whose other members stay.
+// withoutOurs removes from a result what only we may say of a call.
+func withoutOurs(o rawjson.Object) (rawjson.Object, bool) {
+	meta, err := rawjson.Parse(o.Get("_meta"))
+	if err != nil || !meta.Has(callMetaKey) {
+		return o, false
+	}
+	if len(meta) == 1 {
+		return o.Without("_meta"), true
+	}
+	return o.With("_meta", meta.Without(callMetaKey).Bytes()), true
+}
+
 func metaMember(meta, ours json.RawMessage) json.RawMessage {
 	o, err := rawjson.Parse(meta)
 	if err != nil {

@@ -146,29 +146,8 @@ func (s *Server) isListed(k faceKey, t *upstreams.Tool) bool {
 func isPinned(patterns []string, t *upstreams.Tool) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		p = strings.TrimSpace(p)
-		return p == t.FullName || matches(p, t.ID)
+		return p == t.FullName || upstreams.MatchPattern(p, t.ID)
 	})
-}
-
-// matches is the pattern rule of contract 7: "*" is any run of characters.
-func matches(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == s
-	}
-	first, last := parts[0], parts[len(parts)-1]
-	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
-		return false
-	}
-	s = s[len(first) : len(s)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, rest, ok := strings.Cut(s, part)
-		if !ok {
-			return false
-		}
-		s = rest
-	}
-	return true
 }
 
 // publish returns a tool's definition as a client sees it: the upstream's own
@@ -183,7 +162,36 @@ func publish(t *upstreams.Tool) json.RawMessage {
 	if out := o.Get("outputSchema"); out != nil && !soundOutput(out) {
 		o = o.Without("outputSchema")
 	}
+	o = readable(o, fieldKinds)
+	if a, err := rawjson.Parse(o.Get("annotations")); err == nil && o.Has("annotations") {
+		if sound := readable(a, annotationKinds); len(sound) < len(a) {
+			o = o.With("annotations", sound.Bytes())
+		}
+	}
 	return o.Bytes()
+}
+
+// What clients expect under the names they know. One value of another kind
+// costs many of them the whole list.
+var (
+	fieldKinds = map[string]string{
+		"title": "a string", "description": "a string", "annotations": "an object",
+		"icons": "an array", "execution": "an object", "_meta": "an object",
+	}
+	annotationKinds = map[string]string{
+		"title": "a string", "readOnlyHint": "a boolean", "destructiveHint": "a boolean",
+		"idempotentHint": "a boolean", "openWorldHint": "a boolean",
+	}
+)
+
+// readable leaves out the members that are not of the kind expected.
+func readable(o rawjson.Object, kinds map[string]string) rawjson.Object {
+	for name, kind := range kinds {
+		if o.Has(name) && kindOf(o.Get(name)) != kind {
+			o = o.Without(name)
+		}
+	}
+	return o
 }
 
 // publishedSchema makes an input schema one that clients take.
@@ -204,10 +212,14 @@ func publishedSchema(schema json.RawMessage) json.RawMessage {
 	case rawjson.IsNull(o.Get("properties")):
 		o, changed = o.With("properties", json.RawMessage(`{}`)), true
 	}
-	for _, name := range []string{"properties", "required"} {
-		if o.Has(name) && rawjson.IsNull(o.Get(name)) {
-			o, changed = o.Without(name), true
+	if o.Has("properties") {
+		sound := objectProperties(o.Get("properties"))
+		if sound != nil {
+			o, changed = o.With("properties", sound), true
 		}
+	}
+	if required := o.Get("required"); required != nil && (rawjson.IsNull(required) || json.Unmarshal(required, &[]string{}) != nil) {
+		o, changed = o.Without("required"), true
 	}
 	if changed {
 		schema = o.Bytes()
@@ -216,6 +228,35 @@ func publishedSchema(schema json.RawMessage) json.RawMessage {
 		schema = withoutTrue(schema)
 	}
 	return schema
+}
+
+// objectProperties returns the properties of a schema's root as clients demand
+// them: an object of objects. It returns nil if they are so already; true is
+// for withoutTrue.
+func objectProperties(properties json.RawMessage) json.RawMessage {
+	o, err := rawjson.Parse(properties)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	changed := false
+	for i, m := range o {
+		switch kindOf(m.Value) {
+		case "an object":
+			continue
+		case "a boolean":
+			if string(m.Value) == "true" {
+				continue
+			}
+			o[i].Value = json.RawMessage(`{"not":{}}`)
+		default:
+			o[i].Value = json.RawMessage(`{}`)
+		}
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	return o.Bytes()
 }
 
 // withoutTrue replaces subschemas that are the boolean true by {}, which means

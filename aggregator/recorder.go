@@ -71,14 +71,15 @@ func origin(c upstreams.Caller) telemetry.Origin {
 }
 
 // recordHidden writes a block if a selector that names nothing the caller sees
-// is the exact name of a tool that policy hides.
+// is the name, in any of its forms, of a tool that policy hides.
 func (s *Server) recordHidden(c upstreams.Caller, selector string) {
 	if s.records == nil {
 		return
 	}
 	selector = strings.TrimSpace(selector)
 	for _, t := range s.servers.Snapshot().Tools {
-		if t.Hidden == "" && (t.ID == selector || t.FullName == selector) {
+		long := "mcp:" + t.Safe + ":" + t.Safe + "__" + t.Name
+		if t.Hidden == "" && slices.Contains([]string{t.ID, t.FullName, long, t.Name}, selector) {
 			s.records.Block(origin(c), telemetry.Block{ID: t.ID, Layer: "policy", Reason: "hidden from this caller"})
 			return
 		}

@@ -83,11 +83,11 @@ func repairCall(input json.RawMessage, p phrases, find func(string) (*upstreams.
 			return refuse(nil, "%v", err)
 		}
 		if inner == nil {
-			return refuse(nil, "%s needs the id of a tool, got %s", p.call, memberNames(members))
+			return refuse(nil, "%s needs the id of a tool, got %s", p.call, gotInstead(members))
 		}
 		note = joinNotes(note, noteDeep)
 		if selector, rest = takeSelector(inner); selector == "" {
-			return refuse(nil, "%s needs the id of a tool, got %s", p.call, memberNames(inner))
+			return refuse(nil, "%s needs the id of a tool, got %s", p.call, gotInstead(inner))
 		}
 	}
 	if name := control(); name != "" {
@@ -114,6 +114,7 @@ func repairCall(input json.RawMessage, p phrases, find func(string) (*upstreams.
 const (
 	noteString = "the arguments came as a JSON string and were parsed"
 	noteDeep   = "the call was nested one level too deep and was unwrapped"
+	noteBlank  = "the arguments were a blank string and were taken as {}"
 	noteFlat   = "the arguments stood beside the id and were moved into args"
 )
 
@@ -125,6 +126,20 @@ func takeSelector(o rawjson.Object) (selector string, rest rawjson.Object) {
 		}
 	}
 	return "", o
+}
+
+// gotInstead says what an input has in place of a selector.
+func gotInstead(o rawjson.Object) string {
+	for _, name := range selectorNames {
+		switch v := o.Get(name); {
+		case rawjson.IsNull(v):
+		case blank(v):
+			return "a blank " + name
+		default:
+			return kindOf(v) + " as " + name
+		}
+	}
+	return memberNames(o)
 }
 
 // controlName returns the control tool that a selector names, also with a
@@ -178,6 +193,7 @@ type fixing struct {
 func (f *fixing) arguments(o rawjson.Object, outer bool) (json.RawMessage, error) {
 	var base, beside, dotted rawjson.Object
 	container := "" // the name of the one that holds base
+	blanks := false // a container is a blank string
 	for _, m := range o {
 		declared := f.params.declares(m.Name)
 		switch {
@@ -202,6 +218,7 @@ func (f *fixing) arguments(o rawjson.Object, outer bool) (json.RawMessage, error
 			case declared && !(isObject && f.fits(m.Name, body)):
 				beside = append(beside, m)
 			case blank(m.Value):
+				blanks = true
 			case !isObject:
 				return nil, fmt.Errorf("%s must be an object, got %s", m.Name, kindOf(m.Value))
 			case len(body) == 0: // beside a full one it is ignored
@@ -236,6 +253,9 @@ func (f *fixing) arguments(o rawjson.Object, outer bool) (json.RawMessage, error
 	args, err := merge(base, append(dotted, beside...))
 	if err != nil {
 		return nil, err
+	}
+	if blanks && len(args) == 0 {
+		f.note = joinNotes(f.note, noteBlank)
 	}
 	return args.Bytes(), nil
 }

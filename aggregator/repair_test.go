@@ -129,7 +129,9 @@ func TestRepairCall(t *testing.T) {
 		{`{"city":"Oslo"}`, "", "needs the id of a tool, got only city"},
 		{`null`, "", "got no input"},
 		{`[]`, "", "must be a JSON object, got an array"},
-		{`{"id":"","args":{}}`, "", "needs the id of a tool"},
+		{`{"id":"","args":{}}`, "", "needs the id of a tool, got a blank id"},
+		{`{"id":["weather"]}`, "", "needs the id of a tool, got an array as id"},
+		{`{"id":null,"toolId":{}}`, "", "needs the id of a tool, got an object as toolId"},
 		{`{"args":{"id":"weather"},"input":{"id":"reserve"}}`, "", "two calls in one"},
 		{`{"id":"nowhere"}`, "", `there is no tool "nowhere"`},
 	}
@@ -156,6 +158,21 @@ func TestRepairCall_RefusalShowsTheRightCall(t *testing.T) {
 	want := `send tool_call {"id":"mcp:pier:weather","args":…}, args being ` + directory.InputSignature(repairTools()["weather"].InputSchema)
 	if f == nil || !strings.HasSuffix(f.text, want) || f.status != statusInvalid {
 		t.Errorf("repair = %+v, want a refusal that ends in %s", f, want)
+	}
+}
+
+// "Nothing becomes {} silently"
+func TestRepairCall_BlankArgumentsAreNoted(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"id":"weather","args":" "}`:                        noteBlank,
+		`{"id":"weather","args":"","input":{"city":"Oslo"}}`: "",
+		`{"id":"weather","args":null}`:                       "",
+		`{"id":"weather","args":{}}`:                         "",
+	} {
+		got, f := repairWith(repairTools(), input)
+		if f != nil || got.note != want {
+			t.Errorf("repair(%s) = %+v, %v, want the note %q", input, got, f, want)
+		}
 	}
 }
 

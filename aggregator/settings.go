@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
 // Mode is a face of the program: what tools/list shows (contract 3).
@@ -49,7 +51,7 @@ const (
 	DefaultCodeTimeoutMs  = 10_000
 	DefaultSearchLimit    = 8
 	DefaultMaxSearchLimit = 20
-	DefaultMaxNameLength  = 42
+	DefaultMaxNameLength  = upstreams.DefaultMaxNameLength
 	DefaultMaxAnswerChars = 8_000
 	DefaultDirectoryChars = 1_900
 )

@@ -161,22 +161,6 @@ func TestSurface_Frozen(t *testing.T) {
 	}
 }
 
-func TestMatches(t *testing.T) {
-	tests := []struct {
-		pattern, s string
-		want       bool
-	}{
-		{"mcp:a:b", "mcp:a:b", true}, {"mcp:a:b", "mcp:a:bc", false}, {"*", "", true},
-		{"mcp:*:delete_*", "mcp:x:y:delete_all", true}, {"mcp:a:*x*", "mcp:a:axb", true},
-		{"a*a", "a", false}, {"a*b*c", "acb", false}, {"A*", "ab", false},
-	}
-	for _, tt := range tests {
-		if got := matches(tt.pattern, tt.s); got != tt.want {
-			t.Errorf("matches(%q, %q) = %v, want %v", tt.pattern, tt.s, got, tt.want)
-		}
-	}
-}
-
 func TestSurface_PinnedAtMostTwelve(t *testing.T) {
 	var tools []json.RawMessage
 	for i := range 20 {
@@ -227,6 +211,44 @@ func TestPublish_RealCatalogs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A field that clients cannot read costs them the whole list, so it is left out.
+func TestPublish_BrokenFields(t *testing.T) {
+	const schema = `{"type":"object","properties":{}}`
+	for _, c := range []struct{ field, want string }{
+		{`"description":5`, ``},
+		{`"description":null`, ``},
+		{`"description":"fine","title":["x"]`, `"description":"fine",`},
+		{`"icons":{},"_meta":[],"execution":"x"`, ``},
+		{`"icons":[],"_meta":{"a":1},"execution":{}`, `"icons":[],"_meta":{"a":1},"execution":{},`},
+		{`"annotations":"x"`, ``},
+		{`"annotations":{"title":1,"readOnlyHint":"yes","destructiveHint":false,"more":5}`, `"annotations":{"destructiveHint":false,"more":5},`},
+		{`"annotations":{"readOnlyHint":true},"more":[5]`, `"annotations":{"readOnlyHint":true},"more":[5],`},
+	} {
+		raw := json.RawMessage(`{"name":"t",` + c.field + `,"inputSchema":` + schema + `}`)
+		want := `{"name":"s__t",` + c.want + `"inputSchema":` + schema + `}`
+		if got := string(publish(fakeServer{Name: "s"}.tool(raw))); got != want {
+			t.Errorf("publish(%s) = %s, want %s", raw, got, want)
+		}
+	}
+}
+
+// What clients demand of a schema's root: properties are objects, required is
+// a list of names.
+func TestPublish_BrokenSchemas(t *testing.T) {
+	for _, c := range []struct{ schema, want string }{
+		{`{"type":"object","properties":{"a":false,"b":true}}`, `{"type":"object","properties":{"a":{"not":{}},"b":{}}}`},
+		{`{"type":"object","properties":{"a":null,"b":"string","c":{}}}`, `{"type":"object","properties":{"a":{},"b":{},"c":{}}}`},
+		{`{"type":"object","properties":["a"]}`, `{"type":"object","properties":{}}`},
+		{`{"type":"object","properties":{},"required":true}`, `{"type":"object","properties":{}}`},
+		{`{"type":"object","properties":{},"required":["a",5]}`, `{"type":"object","properties":{}}`},
+		{`{"type":"object","properties":{},"required":["a"]}`, `{"type":"object","properties":{},"required":["a"]}`},
+	} {
+		if got := string(publishedSchema(json.RawMessage(c.schema))); got != c.want {
+			t.Errorf("publishedSchema(%s) = %s, want %s", c.schema, got, c.want)
+		}
+	}
 }
 
 // forCatalogs visits the tools of the real catalogs.

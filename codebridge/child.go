@@ -327,10 +327,14 @@ func (u *unit) compile() (ok bool, err error) {
 	head, doubtful := u.src.headBody()
 	for _, f := range u.src.forms() {
 		if f.implicit && doubtful {
-			if ok, err := u.evaluate(head); err != nil {
+			ok, err := u.evaluate(head)
+			if err != nil {
 				return false, err
-			} else if !ok {
-				continue
+			}
+			if !ok {
+				if _, problem := transpile(head, api.LoaderTS); problem != nil {
+					continue
+				}
 			}
 		}
 		bodies = append(bodies, u.src.body(f))

@@ -16,15 +16,6 @@ import (
 	"time"
 )
 
-// Usage is what a model must know to write a first program: the part of the
-// description of tool_search_code that is about JavaScript.
-const Usage = `Run JavaScript (body of an async function; use await and return) that finds and calls tools:
-const hits = await openclaw.tools.search("what you need", {limit: 5}); // [{id, description, input}], input = the arguments' signature
-const t = await openclaw.tools.describe(hits[0].id); // full schema, only if the signature does not suffice
-const r = await openclaw.tools.call(hits[0].id, {arg: "value"}); // r.result.details = the tool's data: object, array or text
-return r.result.details;
-Use Promise.all for independent calls. A failed call throws an Error with code and message. No imports, network, files or timers.`
-
 // Config is the codeBridge section of the configuration, plus the limit of
 // the toolSearch section that concerns programs. Zero means the default.
 type Config struct {

@@ -170,21 +170,19 @@ func (g *guest) compile(name, text string) (fn *qjs.Value, err error) {
 // start calls the body and runs all jobs.
 func (g *guest) start(body *qjs.Value, implicit bool, f runFrame) (err error) {
 	defer trapped(&err)
-	args := []*qjs.Value{body, g.js.NewBool(implicit), g.js.NewInt32(int32(f.MaxOutput)), g.js.NewInt32(int32(f.MaxArgs))}
-	for _, s := range f.Seed {
-		args = append(args, g.js.NewInt32(int32(s)))
-	}
-	return g.invoke(apiStart, args...)
+	options := g.str(fmt.Sprintf(`{"implicit":%t,"maxOutput":%d,"maxArgs":%d,"seed":[%d,%d,%d,%d]}`,
+		implicit, f.MaxOutput, f.MaxArgs, f.Seed[0], f.Seed[1], f.Seed[2], f.Seed[3]))
+	defer options.Free()
+	return g.invoke(apiStart, body, options)
 }
 
-// settle hands an answer in and runs all jobs.
+// settle hands an answer in and runs all jobs. The answer goes as one text,
+// because each crossing of a value costs several calls into the engine.
 func (g *guest) settle(s settleFrame) (err error) {
 	defer trapped(&err)
-	alias, big, text := g.str(string(s.Alias)), g.str(s.Big), g.str(string(s.JSON))
-	defer alias.Free()
-	defer big.Free()
+	text := g.str(fmt.Sprintf("[%d,%t,\"%c\",%q]\n%s", s.ID, s.OK, s.Alias, s.Big, s.JSON))
 	defer text.Free()
-	return g.invoke(apiSettle, g.js.NewInt32(int32(s.ID)), g.js.NewBool(s.OK), alias, big, text)
+	return g.invoke(apiSettle, text)
 }
 
 // finish asks for the last line.

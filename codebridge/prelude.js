@@ -17,7 +17,7 @@
   const ErrorCtor = Error, TypeErrorCtor = TypeError, BigIntCtor = BigInt, StringCtor = String, ProxyCtor = Proxy;
   const ObjectProto = Object.prototype;
   const call = (f) => (self, a, b) => apply(f, self, [a, b]);
-  const slice = call(StringCtor.prototype.slice), charCodeAt = call(StringCtor.prototype.charCodeAt);
+  const slice = call(StringCtor.prototype.slice), charCodeAt = call(StringCtor.prototype.charCodeAt), indexOf = call(StringCtor.prototype.indexOf);
   const startsWith = call(StringCtor.prototype.startsWith), trim = call(StringCtor.prototype.trim);
   const hasOwn = call(ObjectProto.hasOwnProperty);
   const functionText = call(Function.prototype.toString);
@@ -530,14 +530,15 @@
     case "t": details = joinTexts(r.content); break;
     }
     defineProperty(r, "details", {value: details, writable: true, enumerable: true, configurable: true});
+    const inDetails = (k) => typeof details === "object" && details !== null && (isArray(details) ? k in details : hasOwn(details, k));
     const find = (k, inResult) => {
       if (k === "then" || k === "toJSON") return undefined;
       if (inResult && typeof k === "string" && hasOwn(r, k)) return r[k];
-      if (typeof details === "object" && details !== null && (isArray(details) ? k in details : hasOwn(details, k))) return details[k];
-      return ObjectProto[k];
+      return inDetails(k) ? details[k] : ObjectProto[k];
     };
-    setPrototypeOf(r, new ProxyCtor(create(ObjectProto), {get: (target, k) => find(k, false)}));
-    setPrototypeOf(v, new ProxyCtor(create(ObjectProto), {get: (target, k) => find(k, true)}));
+    const has = (target, k) => k in ObjectProto || inDetails(k);
+    setPrototypeOf(r, new ProxyCtor(create(ObjectProto), {has, get: (target, k) => find(k, false)}));
+    setPrototypeOf(v, new ProxyCtor(create(ObjectProto), {has, get: (target, k) => find(k, true)}));
     return v;
   }
   function joinTexts(content) {
@@ -612,13 +613,16 @@
   }
   let unwaited = "";
   return {
-    start(body, implicit, maxOutput, maxArgBytes, a, b, c, d) {
+    start(body, options) {
+      const {implicit, maxOutput, maxArgs: max, seed} = parse(options);
       maxLog = maxOutput;
-      maxArgs = maxArgBytes;
-      seedRandom(a, b, c, d);
+      maxArgs = max;
+      seedRandom(seed[0] | 0, seed[1] | 0, seed[2] | 0, seed[3] | 0);
       runBody(body, implicit, maxOutput);
     },
-    settle(id, ok, alias, big, json) {
+    settle(answer) {
+      const end = indexOf(answer, "\n"), head = parse(slice(answer, 0, end)), json = slice(answer, end + 1);
+      const id = head[0], ok = head[1], alias = head[2], big = head[3];
       const c = pending[id];
       if (c === undefined) return;
       delete pending[id];

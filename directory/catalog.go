@@ -88,8 +88,10 @@ func newCatalog(tools []*upstreams.Tool) *catalog {
 // knows the name decides, also when it finds that the name is ambiguous.
 func (c *catalog) resolve(selector string) (*upstreams.Tool, error) {
 	name := strings.TrimSpace(selector)
-	if t := c.ids[name]; t != nil {
-		return t, nil
+	for _, id := range []string{selector, name} { // a tool's own name may end in blanks
+		if t := c.ids[id]; t != nil {
+			return t, nil
+		}
 	}
 	steps := []func() (*upstreams.Tool, []string){
 		func() (*upstreams.Tool, []string) { return c.alias.find(name) },
@@ -123,7 +125,7 @@ func (c *catalog) long(name string) *upstreams.Tool {
 	if !ok {
 		return nil
 	}
-	if t := c.ids["mcp:"+server+":"+tool]; t != nil {
+	if t := c.ids[upstreams.ToolID(server, tool)]; t != nil {
 		return t
 	}
 	if t, _ := c.full.find(long); t != nil && t.Safe == server {

@@ -35,6 +35,7 @@ func TestView_Resolve(t *testing.T) {
 		fakeTool("files", "Read", ""),
 		fakeTool("files", "read", ""),
 		fakeTool("files", "a:b", ""),
+		fakeTool("files", "wide ", ""),
 		cut, direct, twin, hidden, invisible,
 	)
 	v := d.View("")
@@ -52,6 +53,8 @@ func TestView_Resolve(t *testing.T) {
 		{cut.Name, cut.ID},
 		{"a:b", "mcp:files:a:b"},
 		{"Read", "mcp:files:Read"},
+		{"mcp:files:wide ", "mcp:files:wide "},
+		{"mcp:files:wide", "mcp:files:wide "}, // as it is shown
 		{"mcp:files:tool_search", "mcp:files:tool_search"},
 		{"files__tool_search", "mcp:files:tool_search"},
 		{"mcp:browser:screenshot", "mcp:browser:screenshot"},

@@ -1,37 +1,15 @@
 package policy
 
-import "strings"
+import (
+	"strings"
 
-// Match tells whether a pattern of the configuration matches the whole of s.
-func Match(pat, s string) bool { return pattern(pat).match(s) }
+	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
+)
 
-// pattern is one configured pattern: "*" is any run of characters, also none,
-// also ":" and "/"; everything else is itself, and case counts.
+// pattern is one configured pattern, see [upstreams.MatchPattern].
 type pattern string
 
-// match reports whether the pattern matches the whole of s. It takes time
-// proportional to len(p)*len(s) at most: it only ever goes back to the last
-// star.
-func (p pattern) match(s string) bool {
-	i, j := 0, 0        // next in p, next in s
-	star, mark := -1, 0 // the last star in p, what of s it has not taken yet
-	for j < len(s) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(p) && p[i] == s[j]:
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(string(p[i:]), "*") == ""
-}
+func (p pattern) match(s string) bool { return upstreams.MatchPattern(string(p), s) }
 
 // covers reports whether p matches everything that q matches. A star of q
 // stands for arbitrary text, so only a star of p can take it: match, with the

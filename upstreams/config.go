@@ -1,6 +1,7 @@
 package upstreams
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -229,10 +230,10 @@ func (c *Config) callTimeout() time.Duration {
 }
 
 // equal tells whether a running server of configuration c can stay as it is
-// under d. Two Dial functions count as equal: a Go
-// program cannot compare them, and the entry's name says what they reach.
+// under d. Two Dial functions count as equal: a Go program cannot compare
+// them, and the entry's name says what they reach.
 func (c *Config) equal(d *Config) bool {
-	return string(c.fingerprint()) == string(d.fingerprint())
+	return bytes.Equal(c.fingerprint(), d.fingerprint())
 }
 
 // fingerprint writes the whole configuration, secrets included, in one way.
@@ -291,7 +292,7 @@ func revealed(v reflect.Value) any {
 
 // admits tells whether the filter lets a tool through.
 func (f *ToolFilter) admits(tool string) bool {
-	matches := func(pattern string) bool { return matchPattern(pattern, tool) }
+	matches := func(pattern string) bool { return MatchPattern(pattern, tool) }
 	return (f.Include == nil || slices.ContainsFunc(f.Include, matches)) && !slices.ContainsFunc(f.Exclude, matches)
 }
 
@@ -307,7 +308,7 @@ func (c *Config) unmatched(tools map[string]*Tool) (warnings []string) {
 		for _, p := range patterns {
 			matched := false
 			for name := range tools {
-				matched = matched || matchPattern(p, name)
+				matched = matched || MatchPattern(p, name)
 			}
 			if !matched {
 				warnings = append(warnings, fmt.Sprintf("toolFilter.%s has %q, which matches no tool of the server", key, p))
@@ -318,20 +319,21 @@ func (c *Config) unmatched(tools map[string]*Tool) (warnings []string) {
 	return warnings
 }
 
-// matchPattern matches the whole of s; * is any run of characters, everything
-// else is itself.
-func matchPattern(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	first, rest := parts[0], parts[1:]
-	s, ok := strings.CutPrefix(s, first)
-	if !ok || len(rest) == 0 {
+// MatchPattern tells whether a pattern of the configuration matches the whole
+// of s: "*" is any run of characters, also none, also ":" and "/"; everything
+// else is itself, and case counts (contract 7).
+func MatchPattern(pattern, s string) bool {
+	part, rest, star := strings.Cut(pattern, "*")
+	s, ok := strings.CutPrefix(s, part)
+	if !star {
 		return ok && s == ""
 	}
-	for _, part := range rest[:len(rest)-1] {
-		_, s, ok = strings.Cut(s, part)
-		if !ok {
-			return false
+	for ok {
+		// The first place is as good as any: a star follows that takes the rest.
+		if part, rest, star = strings.Cut(rest, "*"); !star {
+			return strings.HasSuffix(s, part)
 		}
+		_, s, ok = strings.Cut(s, part)
 	}
-	return strings.HasSuffix(s, rest[len(rest)-1])
+	return false
 }

@@ -145,3 +145,19 @@ func TestToolFilter(t *testing.T) {
 		}
 	}
 }
+
+func TestMatchPattern(t *testing.T) {
+	tests := []struct {
+		pattern, s string
+		want       bool
+	}{
+		{"mcp:a:b", "mcp:a:b", true}, {"mcp:a:b", "mcp:a:bc", false}, {"*", "", true},
+		{"mcp:*:delete_*", "mcp:x:y:delete_all", true}, {"mcp:a:*x*", "mcp:a:axb", true},
+		{"a*a", "a", false}, {"a*b*c", "acb", false}, {"A*", "ab", false},
+	}
+	for _, tt := range tests {
+		if got := MatchPattern(tt.pattern, tt.s); got != tt.want {
+			t.Errorf("MatchPattern(%q, %q) = %v, want %v", tt.pattern, tt.s, got, tt.want)
+		}
+	}
+}

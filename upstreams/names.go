@@ -55,9 +55,24 @@ func FullName(safe, tool string, limit int) string {
 	if len(whole)+len(suffix) <= limit {
 		return whole + suffix
 	}
-	server := strings.TrimRight(safe[:min(len(safe), cutSafeName)], "_-")
+	server := cutSafe(safe)
 	room := limit - len(server) - len(nameSeparator) - len(suffix)
 	return server + nameSeparator + lastWords(plain, room) + suffix
+}
+
+// NamesServer tells whether an id or full name can be that of a tool of the
+// server with this safe name.
+func NamesServer(selector, safe string) bool {
+	if rest, ok := strings.CutPrefix(selector, "mcp:"); ok {
+		return strings.HasPrefix(rest, safe+":")
+	}
+	server, _, ok := strings.Cut(selector, nameSeparator)
+	return ok && (server == safe || len(safe) > cutSafeName && server == cutSafe(safe))
+}
+
+// cutSafe is what stands for a safe server name in a full name that is too long.
+func cutSafe(safe string) string {
+	return strings.TrimRight(safe[:min(len(safe), cutSafeName)], "_-")
 }
 
 func clampNameLength(n int) int {

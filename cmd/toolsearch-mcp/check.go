@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
-	"github.com/toolsearch-mcp/toolsearch-mcp/policy"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
@@ -257,7 +256,7 @@ func filterWarnings(cfg *config.Config, snapshot *upstreams.Snapshot) []string {
 		}
 		for i, list := range [][]string{c.ToolFilter.Include, c.ToolFilter.Exclude} {
 			for _, pattern := range list {
-				if !slices.ContainsFunc(names, func(name string) bool { return policy.Match(pattern, name) }) {
+				if !slices.ContainsFunc(names, func(name string) bool { return upstreams.MatchPattern(pattern, name) }) {
 					out = append(out, fmt.Sprintf("mcpServers.%s.toolFilter.%s: %q matches no tool of the server", c.Name, []string{"include", "exclude"}[i], pattern))
 				}
 			}

@@ -1,0 +1,10 @@
+const steps = [];
+const toolFor = async (q) => (await openclaw.tools.search(q, { limit: 3 }))[0];
+const createTool = await toolFor("create ticket");
+const res = await openclaw.tools.call(createTool.id, { title: "Login fails", body: "Users cannot log in", type: "bug", priority: "urgent", labels: ["auth"] });
+const ticket = res.result.details;
+steps.push({ step: "create", ok: !!ticket.id, title: ticket.title });
+const assignTool = await toolFor("assign ticket to person");
+const assigned = await openclaw.tools.call(assignTool.id, { id: ticket.id, assignee: "bo" });
+steps.push({ step: "assign", ok: assigned.result.details.assignee === "bo" });
+return steps;

@@ -1,0 +1,1 @@
+tools.call("grep_files", {text: "the", ignore_case: true}).then(r => r.result.details)

@@ -1,0 +1,4 @@
+(async () => {
+  const r = await openclaw.tools.call("mcp:math:factorial", {n: 25});
+  return r.result.details;
+})();
