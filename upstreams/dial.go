@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,6 +61,52 @@ func dial(ctx context.Context, cfg Config, ev linkEvents, log *slog.Logger) (*li
 		return dialHTTP(ctx, cfg, ev, log)
 	}
 	return nil, errors.New("entry has neither command nor url")
+}
+
+// dialedLink makes a link of a transport that somebody else opened. Closing
+// it closes the connection, also under a session that waits for a peer.
+func dialedLink(t mcp.Transport, ev linkEvents) *link {
+	h := &held{Transport: wire.Wrap(t, ev.Progress)}
+	return &link{
+		transport: h,
+		close:     h.close,
+		stderr:    func() string { return "" },
+		exit:      func() (string, bool) { return "", false },
+	}
+}
+
+// held is a transport that remembers its connection.
+type held struct {
+	mcp.Transport
+
+	mu     sync.Mutex // guards the following
+	conn   mcp.Connection
+	closed bool
+}
+
+func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := h.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		_ = c.Close()
+		return nil, mcp.ErrConnectionClosed
+	}
+	h.conn = c
+	return c, nil
+}
+
+func (h *held) close(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.conn != nil && !h.closed {
+		_ = h.conn.Close() // a second close, after the session's own, has nothing to say
+	}
+	h.closed = true
+	return nil
 }
 
 // errNotExecuted is in the chain of a call's error when the server certainly

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,7 +172,7 @@ func (r *report) missing(at, names []string) {
 	declared := declaredAt(r.schema, at)
 	for _, name := range names {
 		var meant []string
-		for _, k := range sortedKeys(given) {
+		for _, k := range slices.Sorted(maps.Keys(given)) {
 			if _, near := distance(k, name); near && !slices.Contains(declared, k) {
 				meant = append(meant, k)
 			}

@@ -52,7 +52,6 @@ type server struct {
 
 	mu       sync.Mutex // guards the following
 	state    State
-	since    time.Time
 	retryAt  time.Time     // in Backoff, while waiting
 	err      error         // why it is not ready
 	moved    chan struct{} // closed and replaced at every change of the above and of session
@@ -103,7 +102,6 @@ func newServer(cfg Config, opts Options, begin <-chan struct{}, cache *cache, ch
 		wake:    make(chan struct{}, 1),
 		relist:  make(chan struct{}, 1),
 		state:   Idle,
-		since:   time.Now(),
 		moved:   make(chan struct{}),
 	}
 	s.parser = toolParser{cfg: &s.cfg, safe: s.safe, nameLimit: opts.MaxNameLength}
@@ -286,8 +284,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// liveSession returns the session, waiting for one if there is none: an attempt is
-// made at once, and if it fails the wait is over.
+// liveSession returns the session, waiting for one if there is none: an
+// attempt is made at once, and if it fails the wait is over.
 func (s *server) liveSession(ctx context.Context) (*session, error) {
 	s.mu.Lock()
 	wanted := s.attempts + 1
@@ -338,9 +336,6 @@ func (s *server) wrap(err error) error { return fmt.Errorf("server %q: %w", s.cf
 // wait for a change.
 
 func (s *server) moveLocked(state State, err error, retryAt time.Time) {
-	if s.state != state {
-		s.since = time.Now()
-	}
 	s.state, s.err, s.retryAt = state, err, retryAt
 	close(s.moved)
 	s.moved = make(chan struct{})

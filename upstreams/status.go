@@ -61,7 +61,7 @@ func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		Name: s.cfg.Name, Safe: s.safe, State: s.state, Since: s.since,
+		Name: s.cfg.Name, Safe: s.safe, State: s.state,
 		Tools: len(s.known.tools), ListBytes: s.known.bytes, Protocol: s.known.protocol,
 		Err: s.err, Stderr: s.stderr,
 	}

@@ -26,9 +26,7 @@ const maxToolName = 1024
 // maxToolWarnings bounds what is said of one listing.
 const maxToolWarnings = 50
 
-// toolParser turns what one server lists into Tools. It remembers the last
-// listing, so that a definition that did not change stays the same *Tool, and
-// equal schemas are compiled once.
+// toolParser turns what one server lists into Tools.
 type toolParser struct {
 	cfg       *Config
 	safe      string
@@ -36,7 +34,9 @@ type toolParser struct {
 }
 
 // parse reads the items of a listing in order. Broken items are left out and
-// told in the warnings; of two with one name the first stays.
+// told in the warnings; of two with one name the first stays. A definition
+// that did not change stays the *Tool that it was before, and equal schemas
+// are compiled once.
 func (p *toolParser) parse(items []json.RawMessage, before []*Tool) (tools []*Tool, warnings []string) {
 	old := make(map[string]*Tool, len(before))
 	schemas := map[[sha256.Size]byte]*schema{}

@@ -91,7 +91,6 @@ const (
 type Status struct {
 	Name, Safe string
 	State      State
-	Since      time.Time
 	Tools      int           // tools known, hidden ones included
 	ListBytes  int           // bytes of the tools as listed by the server
 	Protocol   string        // negotiated protocol version, "" if never connected

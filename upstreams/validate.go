@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,7 +166,7 @@ func decode(b json.RawMessage) (any, error) {
 func unrepresentable(v any, at []string) (problems []string) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			problems = append(problems, unrepresentable(v[k], append(at, k))...)
 		}
 	case []any:
@@ -251,7 +252,7 @@ func misspelt(s *jsonschema.Schema, args map[string]any) (hints []string) {
 		return nil
 	}
 	known := propertyNames(s)
-	for _, k := range sortedKeys(args) {
+	for _, k := range slices.Sorted(maps.Keys(args)) {
 		if slices.Contains(known, k) {
 			continue
 		}
@@ -365,15 +366,6 @@ func editDistance(a, b string) int {
 		rows[0], rows[1] = rows[1], rows[2]
 	}
 	return rows[1][len(b)]
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func quoteAll(names []string, separator string) string {

@@ -1,63 +1,12 @@
 package upstreams
 
 import (
-	"context"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
 )
-
-// dialedLink makes a link of a transport that somebody else opened. Closing
-// it closes the connection, also under a session that waits for a peer.
-func dialedLink(t mcp.Transport, ev linkEvents) *link {
-	h := &held{Transport: wire.Wrap(t, ev.Progress)}
-	return &link{
-		transport: h,
-		close:     h.close,
-		stderr:    func() string { return "" },
-		exit:      func() (string, bool) { return "", false },
-	}
-}
-
-// held is a transport that remembers its connection.
-type held struct {
-	mcp.Transport
-
-	mu     sync.Mutex // guards the following
-	conn   mcp.Connection
-	closed bool
-}
-
-func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := h.Transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		_ = c.Close()
-		return nil, mcp.ErrConnectionClosed
-	}
-	h.conn = c
-	return c, nil
-}
-
-func (h *held) close(context.Context) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.conn != nil && !h.closed {
-		_ = h.conn.Close() // a second close, after the session's own, has nothing to say
-	}
-	h.closed = true
-	return nil
-}
 
 // secretsOf knows the values of cfg that must not show up in errors, noise
 // and stderr: those of env and headers, of flags (--token=value), and all of
