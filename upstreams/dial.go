@@ -128,12 +128,13 @@ func (e *notExecuted) Is(target error) bool { return target == errNotExecuted }
 // (sent, then the connection broke), each with errNotExecuted in its chain
 // where that is certain. The errors of an ended ctx come back as they are.
 func callError(err error) error {
+	err = said(err)
 	var rpc *jsonrpc.Error
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case isOneOf(err, ErrNeedsAuth, ErrUnavailable, ErrLost, ErrTooLarge):
-		return err // said so by our own HTTP connection
+		return err // said so by httpLink
 	case errors.Is(err, wire.ErrTooLarge):
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	case errors.Is(err, wire.ErrNotSent), errors.Is(err, mcp.ErrConnectionClosed):

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,10 +19,12 @@ import (
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
 )
 
-// The transport is our own and not the SDK's, for what cannot be put right
-// around that one: a 400 or a stray event there ends the session for good, a
-// GET that is never answered holds up connecting, its errors quote the URL
-// with its secrets, and it cannot be wrapped.
+// The SDK's streamable transport speaks to the server through httpLink, which
+// puts right what would end a session there, or hold it up. What the SDK gets
+// to see: a request is answered 200 or fails alone, but for 404, the session's
+// end; a notification always arrives; there is one event stream, which is open
+// at once and does not break. It knows neither the URL nor the id of the
+// session, which would stand in its errors.
 
 const (
 	sessionHeader  = "Mcp-Session-Id"
@@ -31,11 +32,52 @@ const (
 	lastEventID    = "Last-Event-Id"
 
 	deleteTimeout = time.Second
-	minReopen     = time.Second // pauses before a broken stream is opened again
-	maxReopen     = 30 * time.Second
-	minRetry      = 100 * time.Millisecond // of what a server may ask for
-	maxResumes    = 5                      // of the stream of one call, without a new event
+	eventStream   = "text/event-stream"
 )
+
+// httpLink is a link to a server over streamable HTTP, revision 2025-11-25, or
+// over the older pair of an event stream and an address to post to. It is the
+// round tripper below the SDK's transport.
+type httpLink struct {
+	// fixed at creation
+	caller    *httpCaller
+	maxResult int
+	fallback  bool // try the older transport if the server does not speak this one
+	progress  func(json.RawMessage)
+	noise     func(string)
+	ctx       context.Context // ends with the link
+	cancel    context.CancelCauseFunc
+
+	quiet wire.NoiseLimit
+
+	// mu guards the following
+	mu      sync.Mutex
+	conn    mcp.Connection // the SDK's; nil before
+	session string         // Mcp-Session-Id, "" if the server gave none
+	waiting map[jsonrpc.ID]*exchange
+	older   *legacy // non-nil: the older transport is spoken
+	over    error   // why the session has ended
+}
+
+// exchange is a request to the server.
+type exchange struct {
+	wire.Envelope
+	answer chan outcome // one slot
+}
+
+type outcome struct {
+	result json.RawMessage
+	err    error
+}
+
+func (x *exchange) end(o outcome) {
+	select {
+	case x.answer <- o:
+	default: // it was answered before
+	}
+}
+
+func (x *exchange) answered() bool { return len(x.answer) > 0 }
 
 // dialHTTP prepares a link to a server over HTTP. Nothing is sent before the
 // first message.
@@ -44,171 +86,226 @@ func dialHTTP(_ context.Context, cfg Config, ev linkEvents, _ *slog.Logger) (*li
 	if err != nil {
 		return nil, err
 	}
-	maxResult := cfg.MaxResultBytes
-	if maxResult == 0 {
-		maxResult = DefaultMaxResultBytes
-	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	c := &httpConn{
-		caller: caller, maxResult: maxResult, fallback: cfg.Transport == "",
+	l := &httpLink{
+		caller: caller, maxResult: cfg.maxResultBytes(), fallback: cfg.Transport == "",
 		progress: ev.Progress, noise: redacted(caller.hidden, ev.Noise),
-		ctx: ctx, cancel: cancel,
-		in: make(chan jsonrpc.Message),
+		waiting: map[jsonrpc.ID]*exchange{},
 	}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	if cfg.Transport == "sse" {
-		c.legacy = &legacy{conn: c}
+		l.older = new(legacy)
 	}
 	return &link{
-		transport: c,
-		close:     func(context.Context) error { return c.Close() },
+		transport: l,
+		close:     func(context.Context) error { l.close(); return nil },
 		stderr:    func() string { return "" },
 		exit:      func() (string, bool) { return "", false },
 	}, nil
 }
 
-// httpConn is a client's connection over streamable HTTP, revision 2025-11-25,
-// or over the older pair of an event stream and an address to post to. It is
-// its own transport.
-type httpConn struct {
-	// fixed at creation
-	caller    *httpCaller
-	maxResult int
-	fallback  bool // try the older transport if the server does not speak this one
-	progress  func(json.RawMessage)
-	noise     func(string)
-	ctx       context.Context // ends with the connection, with why as cause
-	cancel    context.CancelCauseFunc
-	in        chan jsonrpc.Message // to Read; never closed
-
-	work  sync.WaitGroup // requests and streams
-	quiet wire.NoiseLimit
-
-	// mu guards the following
-	mu       sync.Mutex
-	session  string  // Mcp-Session-Id, "" if the server gave none
-	protocol string  // negotiated version, "" before
-	legacy   *legacy // non-nil: the older transport is spoken
-	closed   bool
+// Connect implements [mcp.Transport]. The connection is the SDK's own: in any
+// wrapping it would not open the event stream.
+func (l *httpLink) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := (&mcp.StreamableClientTransport{
+		Endpoint:     origin(l.caller.url),
+		HTTPClient:   &http.Client{Transport: l},
+		MaxRetries:   1, // see stream.end
+		MaxEventSize: -1,
+	}).Connect(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = conn
+	return conn, err
 }
 
-func (c *httpConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
-
-func (c *httpConn) SessionID() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session
+// close ends the session and all requests.
+func (l *httpLink) close() {
+	l.mu.Lock()
+	conn := l.conn
+	l.mu.Unlock()
+	if conn != nil {
+		_ = conn.Close() // sends DELETE, which cannot fail, once
+	}
+	l.cancel(fmt.Errorf("%w: the connection was closed", ErrLost))
+	l.caller.client.CloseIdleConnections()
 }
 
-// Read implements [mcp.Connection].
-func (c *httpConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	select {
-	case m := <-c.in:
-		return m, nil
-	case <-c.ctx.Done():
-		return nil, context.Cause(c.ctx)
-	case <-ctx.Done():
+// RoundTrip implements [http.RoundTripper].
+func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, header := req.Context(), req.Header.Clone()
+	l.mu.Lock()
+	if header.Get(sessionHeader) != "" {
+		header.Set(sessionHeader, l.session)
+	}
+	l.mu.Unlock()
+	switch req.Method {
+	case http.MethodGet:
+		return l.listen(ctx, header)
+	case http.MethodDelete:
+		ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+		defer cancel()
+		if resp, err := l.caller.do(ctx, http.MethodDelete, l.caller.url, header, nil); err == nil {
+			resp.Body.Close() // whatever it answered: we are gone
+		}
+		return respond(http.StatusAccepted, "", http.NoBody), nil
+	}
+	defer req.Body.Close()
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	e, err := wire.ParseEnvelope(body)
+	if err != nil {
+		return nil, err
+	}
+	e.Method, e.Raw = strings.CutSuffix(e.Method, wire.RawSuffix)
+	// The request ends with its caller's ctx and with the link.
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	release := func() { stop(); cancel(nil) }
+	if !e.Request || e.ID == nil {
+		defer release()
+		return l.notify(ctx, header, e)
+	}
+	x := &exchange{Envelope: e, answer: make(chan outcome, 1)}
+	rest, err := l.request(ctx, header, x)
+	if rest != nil {
+		rest.release = release
+		return respond(http.StatusOK, eventStream, rest), nil
+	}
+	defer release()
+	if err == nil {
+		o := <-x.answer
+		if err = o.err; err == nil {
+			return l.answer(ctx, x, o.result), nil
+		}
+	}
+	wire.Deliver(ctx, nil, err)
+	if errors.Is(err, mcp.ErrSessionMissing) {
+		return respond(http.StatusNotFound, "", http.NoBody), nil
+	}
+	return nil, err
+}
+
+// respond makes an answer for the SDK.
+func respond(status int, contentType string, body io.ReadCloser) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {contentType}}, Body: body, ContentLength: -1,
+	}
+}
+
+// answer makes the SDK's answer to a request. Raw results go past it.
+func (l *httpLink) answer(ctx context.Context, x *exchange, result json.RawMessage) *http.Response {
+	if wire.Deliver(ctx, result, nil) {
+		result = nil
+	}
+	resp := respond(http.StatusOK, "application/json", io.NopCloser(bytes.NewReader(wire.Envelope{ID: x.ID, Result: result}.Bytes())))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x.Method == "initialize" && l.session != "" {
+		resp.Header.Set(sessionHeader, "hidden")
+	}
+	return resp
+}
+
+// notify sends a message that gets no answer. A server that refuses it has
+// lost a notification, no more.
+func (l *httpLink) notify(ctx context.Context, header http.Header, e wire.Envelope) (*http.Response, error) {
+	resp, err := l.post(ctx, header, e)
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if err != nil {
+		l.report(nil, fmt.Sprintf("%s: %v", e.Method, err))
+	} else {
+		resp.Body.Close()
+	}
+	return respond(http.StatusAccepted, "", http.NoBody), nil
 }
 
-// Close implements [mcp.Connection]: it ends the session and all requests.
-func (c *httpConn) Close() error {
-	c.mu.Lock()
-	first, session := !c.closed, c.session
-	c.closed = true
-	c.mu.Unlock()
-	if first {
-		if session != "" && c.ctx.Err() == nil {
-			ctx, cancel := context.WithTimeout(c.ctx, deleteTimeout)
-			if resp, err := c.caller.do(ctx, http.MethodDelete, c.caller.url, c.own(""), nil); err == nil {
-				resp.Body.Close() // whatever it answered: we are gone
-			}
-			cancel()
+// post sends a message. A status that is not 2xx is an error.
+func (l *httpLink) post(ctx context.Context, header http.Header, e wire.Envelope) (*http.Response, error) {
+	to := l.caller.url
+	l.mu.Lock()
+	if l.older != nil {
+		to = l.older.endpoint
+	}
+	l.mu.Unlock()
+	if to == nil {
+		return nil, neverRan(fmt.Errorf("%w: the event stream is not open", ErrUnavailable))
+	}
+	resp, err := l.caller.do(ctx, http.MethodPost, to, header, e.Bytes())
+	if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return resp, err
+	}
+	return nil, l.caller.refused(resp, e.Method, header.Get(sessionHeader))
+}
+
+// request carries out a request up to its answer, which it leaves in x, or up
+// to something else that the SDK must see first: then the rest is a stream,
+// which ends with the answer.
+func (l *httpLink) request(ctx context.Context, header http.Header, x *exchange) (rest *stream, err error) {
+	id := idOf(x.Envelope)
+	l.mu.Lock()
+	l.waiting[id] = x
+	older, over := l.older, l.over
+	l.mu.Unlock()
+	forget := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiting, id)
+	}
+	defer func() {
+		if rest == nil {
+			forget()
 		}
-		c.cancel(io.EOF)
+	}()
+	if over != nil {
+		return nil, neverRan(fmt.Errorf("%w: %w", ErrUnavailable, over))
 	}
-	c.work.Wait()
-	c.caller.client.CloseIdleConnections()
-	return nil
-}
-
-// begin registers work that Close waits for; false if it is too late.
-func (c *httpConn) begin() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed || c.ctx.Err() != nil {
-		return false
+	if older != nil {
+		return nil, l.requestOlder(ctx, header, x)
 	}
-	c.work.Add(1)
-	return true
-}
-
-// own are the headers that the protocol wants of a request.
-func (c *httpConn) own(accept string) http.Header {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := http.Header{}
-	if accept != "" {
-		h.Set("Accept", accept)
+	resp, err := l.post(ctx, header, x.Envelope)
+	if no, ok := errors.AsType[*notStreamable](err); ok && x.Method == "initialize" && l.fallback {
+		return nil, l.fallBack(ctx, header, x, no.text)
 	}
-	if c.session != "" {
-		h.Set(sessionHeader, c.session)
+	if err != nil {
+		return nil, err
 	}
-	if c.protocol != "" {
-		h.Set(protocolHeader, c.protocol)
+	if x.Method == "initialize" {
+		l.mu.Lock()
+		l.session = resp.Header.Get(sessionHeader)
+		l.mu.Unlock()
 	}
-	return h
-}
-
-func (c *httpConn) older() *legacy {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.legacy
-}
-
-// Write implements [mcp.Connection]. A request is carried out in the
-// background, and what becomes of it arrives as its answer: one that fails
-// does not end the session. Other messages are sent before Write returns; a
-// server that refuses them has lost a notification, no more.
-func (c *httpConn) Write(ctx context.Context, m jsonrpc.Message) error {
-	e := wire.EnvelopeOf(m)
-	if !c.begin() {
-		return fmt.Errorf("%w: %w", wire.ErrNotSent, mcp.ErrConnectionClosed)
+	s := &stream{link: l, ctx: ctx, header: header, request: x, max: wire.DefaultMaxLine}
+	if x.Method == "tools/call" {
+		s.max = l.maxResult + 4096 // the envelope
 	}
-	// The request ends with its caller's ctx and with the connection.
-	both, cancel := context.WithCancelCause(c.ctx)
-	stop := context.AfterFunc(ctx, func() { cancel(ctx.Err()) })
-	done := func() { stop(); cancel(nil); c.work.Done() }
-	if e.Request && e.ID != nil {
-		go func() {
-			defer done()
-			if err := c.request(both, e); err != nil {
-				c.fail(e, err)
-			}
-		}()
-		return nil
-	}
-	defer done()
-	if err := c.notify(both, e); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	switch t := mediaType(resp); t {
+	case "application/json":
+		defer resp.Body.Close()
+		body, err := readAll(resp.Body, s.max)
+		if err != nil {
+			return nil, l.caller.broken(ctx, err)
 		}
-		c.report(nil, fmt.Sprintf("%s: %v", e.Method, err))
-	}
-	if e.Method == "notifications/initialized" && c.older() == nil && c.begin() {
-		go func() {
-			defer c.work.Done()
-			c.listen()
-		}()
-	}
-	return nil
-}
-
-// fail answers a request of ours in the server's place.
-func (c *httpConn) fail(e wire.Envelope, err error) {
-	c.hand(&jsonrpc.Response{ID: idOf(e), Error: err})
-	if errors.Is(err, errSessionGone) {
-		c.cancel(err)
+		if s.take(body); !x.answered() {
+			return nil, fmt.Errorf("%w: the server's answer is not one to the request", ErrLost)
+		}
+		return nil, nil
+	case eventStream:
+		s.use(resp)
+		for !x.answered() {
+			if s.pull(); x.Raw && s.out.Len() > 0 {
+				s.forget = forget
+				return s, nil
+			}
+		}
+		return nil, s.Close()
+	default:
+		resp.Body.Close()
+		return nil, &wire.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("HTTP %s without a JSON-RPC answer (content type %q)", resp.Status, t)}
 	}
 }
 
@@ -221,280 +318,28 @@ func idOf(e wire.Envelope) jsonrpc.ID {
 	return m.(*jsonrpc.Response).ID
 }
 
-func (c *httpConn) hand(m jsonrpc.Message) {
-	select {
-	case c.in <- m:
-	case <-c.ctx.Done():
+// listen opens the stream of messages that belong to no request: for the SDK
+// at once, in truth when it begins to read.
+func (l *httpLink) listen(ctx context.Context, header http.Header) (*http.Response, error) {
+	l.mu.Lock()
+	older, over := l.older, l.over
+	l.mu.Unlock()
+	switch {
+	case errors.Is(over, mcp.ErrSessionMissing):
+		return respond(http.StatusNotFound, "", http.NoBody), nil
+	case over != nil:
+		return nil, over
+	case older != nil:
+		return respond(http.StatusOK, eventStream, older.stream), nil
 	}
+	return respond(http.StatusOK, eventStream, &stream{link: l, ctx: ctx, header: header, max: wire.DefaultMaxLine}), nil
 }
 
-// take handles one message from the server. It returns whether that was the
-// answer to the request that it came for (nil: none).
-func (c *httpConn) take(text []byte, request *wire.Envelope) (answered bool) {
-	if !utf8.Valid(text) {
-		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
-	}
-	e, err := wire.ParseEnvelope(text)
-	if err != nil {
-		c.report(text, err.Error())
-		return false
-	}
-	if e.Request && e.ID == nil && e.Method == "notifications/progress" && c.progress != nil {
-		c.progress(e.Params)
-		return false
-	}
-	if !e.Request && e.ID == nil && request != nil {
-		e.ID = request.ID // an error of the request as a whole
-	}
-	m, err := e.Message()
-	if err != nil {
-		c.report(text, err.Error())
-		return false
-	}
-	if r, ok := m.(*jsonrpc.Response); ok && request != nil && r.ID == idOf(*request) {
-		answered = true
-		if request.Raw {
-			wire.KeepRaw(r)
-		}
-	}
-	c.hand(m)
-	return answered
-}
-
-func (c *httpConn) report(text []byte, why string) {
-	if c.noise == nil {
+func (l *httpLink) report(text []byte, why string) {
+	if l.noise == nil {
 		return
 	}
-	if suffix, ok := c.quiet.Allow(time.Now()); ok {
-		c.noise(strings.TrimSpace(clipText(string(text), 1000) + " (" + why + ")" + suffix))
-	}
-}
-
-// limit is how large the answer to a request may be.
-func (c *httpConn) limit(method string) int {
-	if method == "tools/call" {
-		return c.maxResult + 4096 // the envelope
-	}
-	return wire.DefaultMaxLine
-}
-
-// request carries out a request. An error is what to answer in the server's
-// place.
-func (c *httpConn) request(ctx context.Context, e wire.Envelope) error {
-	if l := c.older(); l != nil {
-		return l.request(ctx, e)
-	}
-	resp, err := c.post(ctx, e)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	initialize := e.Method == "initialize"
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		body, _ := readAll(resp.Body, maxErrorBody)
-		if initialize && c.fallback && isOlder(resp, body) {
-			return c.fallBack(ctx, e, c.caller.statusText(resp, body))
-		}
-		return c.refused(resp, body, e)
-	}
-	if initialize {
-		c.mu.Lock()
-		c.session = resp.Header.Get(sessionHeader)
-		c.mu.Unlock()
-	}
-	switch t := mediaType(resp); t {
-	case "application/json":
-		body, err := readAll(resp.Body, c.limit(e.Method))
-		if err != nil {
-			return c.broken(ctx, err)
-		}
-		if initialize {
-			c.negotiated(body)
-		}
-		if !c.take(body, &e) {
-			return fmt.Errorf("%w: the server's answer is not one to the request", ErrLost)
-		}
-		return nil
-	case "text/event-stream":
-		return c.stream(ctx, resp, e)
-	default:
-		return &wire.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("HTTP %s without a JSON-RPC answer (content type %q)", resp.Status, t)}
-	}
-}
-
-func (c *httpConn) post(ctx context.Context, e wire.Envelope) (*http.Response, error) {
-	h := c.own("application/json, text/event-stream")
-	h.Set("Content-Type", "application/json")
-	return c.caller.do(ctx, http.MethodPost, c.caller.url, h, e.Bytes())
-}
-
-func (c *httpConn) notify(ctx context.Context, e wire.Envelope) error {
-	if l := c.older(); l != nil {
-		return l.post(ctx, e)
-	}
-	resp, err := c.post(ctx, e)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		body, _ := readAll(resp.Body, maxErrorBody)
-		return c.refused(resp, body, e)
-	}
-	return nil
-}
-
-// negotiated takes the protocol version out of the answer to initialize.
-func (c *httpConn) negotiated(text []byte) {
-	var answer struct {
-		Result struct {
-			ProtocolVersion string `json:"protocolVersion"`
-		} `json:"result"`
-	}
-	if json.Unmarshal(text, &answer) == nil && answer.Result.ProtocolVersion != "" {
-		c.mu.Lock()
-		c.protocol = answer.Result.ProtocolVersion
-		c.mu.Unlock()
-	}
-}
-
-// refused makes the error of an answer that is not 2xx.
-func (c *httpConn) refused(resp *http.Response, body []byte, e wire.Envelope) error {
-	text := c.caller.statusText(resp, body)
-	switch {
-	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("%w: %s", ErrNeedsAuth, text)
-	case e.Method != "initialize" && forgotten(resp, body, c.SessionID()):
-		return neverRan(fmt.Errorf("%w: %w: %s", ErrUnavailable, errSessionGone, text))
-	}
-	if answer, err := wire.ParseEnvelope(body); err == nil && !answer.Request && answer.Error != nil {
-		return wire.ParseError(answer.Error)
-	}
-	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-		return fmt.Errorf("%w: %s", ErrUnavailable, text)
-	}
-	if resp.StatusCode == http.StatusNotFound {
-		text += " (is the path of url right?)"
-	}
-	return &wire.Error{Code: jsonrpc.CodeInternalError, Message: text}
-}
-
-// broken makes the error of an answer that could not be read to its end.
-func (c *httpConn) broken(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(err, ErrTooLarge):
-		return err
-	}
-	return fmt.Errorf("%w: %s", ErrLost, c.caller.hidden.String(inner(err)))
-}
-
-// stream reads the event stream that answers a request, and resumes it where
-// the server lets us.
-func (c *httpConn) stream(ctx context.Context, resp *http.Response, e wire.Envelope) error {
-	var last string
-	pause, answered := minReopen, false
-	for resumes := 0; ; {
-		before := last
-		err := readEvents(resp.Body, c.limit(e.Method), func(ev event) bool {
-			if ev.id != "" {
-				last = ev.id
-			}
-			if ev.retry > 0 {
-				pause = min(max(ev.retry, minRetry), maxReopen)
-			}
-			if len(ev.data) > 0 && (ev.name == "" || ev.name == "message") {
-				if e.Method == "initialize" {
-					c.negotiated(ev.data)
-				}
-				answered = c.take(ev.data, &e)
-			}
-			return !answered
-		})
-		resp.Body.Close()
-		if answered {
-			return nil
-		}
-		if err == nil {
-			err = errors.New("the server closed the stream without an answer")
-		}
-		if resumes++; last != before {
-			resumes = 0
-		}
-		if last == "" || resumes > maxResumes || ctx.Err() != nil || errors.Is(err, ErrTooLarge) {
-			return c.broken(ctx, err)
-		}
-		if resp, _ = c.reopen(ctx, last, pause); resp == nil {
-			return c.broken(ctx, err)
-		}
-	}
-}
-
-// reopen asks for a stream, or the rest of one, after a pause. If that fails
-// it returns nil, and the status if the server refused for good.
-func (c *httpConn) reopen(ctx context.Context, last string, pause time.Duration) (resp *http.Response, refused int) {
-	select {
-	case <-time.After(pause):
-	case <-ctx.Done():
-		return nil, 0
-	}
-	h := c.own("text/event-stream")
-	if last != "" {
-		h.Set(lastEventID, last)
-	}
-	resp, err := c.caller.do(ctx, http.MethodGet, c.caller.url, h, nil)
-	if err != nil {
-		return nil, 0
-	}
-	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
-		return resp, 0
-	}
-	resp.Body.Close()
-	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-		return nil, 0
-	}
-	return nil, resp.StatusCode
-}
-
-// listen holds the stream of messages that belong to no request. A server
-// that does not offer one is left alone; one that breaks is opened again and
-// again, and no call fails for it.
-func (c *httpConn) listen() {
-	var last string
-	var pause time.Duration
-	for opened := false; c.ctx.Err() == nil; {
-		began := time.Now()
-		resp, refused := c.reopen(c.ctx, last, pause)
-		if refused != 0 {
-			if opened && refused == http.StatusNotFound && c.SessionID() != "" {
-				c.cancel(fmt.Errorf("%w: HTTP 404 for its event stream", errSessionGone))
-			}
-			return
-		}
-		var retry time.Duration
-		if resp != nil {
-			opened = true
-			// The end of a stream, also by an error, is nothing to report.
-			_ = readEvents(resp.Body, wire.DefaultMaxLine, func(ev event) bool {
-				if ev.id != "" {
-					last = ev.id
-				}
-				retry = max(retry, ev.retry)
-				if len(ev.data) > 0 && (ev.name == "" || ev.name == "message") {
-					c.take(ev.data, nil)
-				}
-				return true
-			})
-			resp.Body.Close()
-		}
-		switch {
-		case retry > 0:
-			pause = min(max(retry, minRetry), maxReopen)
-		case resp != nil && time.Since(began) > maxReopen:
-			pause = minReopen
-		default:
-			pause = min(max(minReopen, 2*pause), maxReopen)
-		}
+	if suffix, ok := l.quiet.Allow(time.Now()); ok {
+		l.noise(strings.TrimSpace(clipText(string(text), 1000) + " (" + why + ")" + suffix))
 	}
 }

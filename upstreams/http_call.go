@@ -15,7 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
 )
 
 const (
@@ -23,10 +27,6 @@ const (
 	maxErrorBody = 64 << 10 // of an answer that is not 2xx
 	dialTimeout  = 15 * time.Second
 )
-
-// errSessionGone: the server does not know our session any more. What it
-// refused for that reason was not executed.
-var errSessionGone = errors.New("the server has forgotten the session")
 
 // httpCaller sends the requests of one link: with the configured headers, to
 // the configured origin only. Its errors name neither the URL nor a secret;
@@ -98,7 +98,7 @@ func (h *httpCaller) once(ctx context.Context, method string, to *url.URL, own h
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, method, to.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, neverRan(fmt.Errorf("%w: %s", ErrUnavailable, h.hidden.String(inner(err))))
+		return nil, neverRan(fmt.Errorf("%w: %s", ErrUnavailable, h.hidden.String(said(err).Error())))
 	}
 	maps.Copy(req.Header, h.header)
 	if host := h.header.Get("Host"); host != "" {
@@ -112,20 +112,19 @@ func (h *httpCaller) once(ctx context.Context, method string, to *url.URL, own h
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case !sent.Load():
-		return nil, neverRan(fmt.Errorf("%w: connect to %s: %s", ErrUnavailable, origin(to), h.hidden.String(inner(err))))
+		return nil, neverRan(fmt.Errorf("%w: connect to %s: %s", ErrUnavailable, origin(to), h.hidden.String(said(err).Error())))
 	default:
-		return nil, fmt.Errorf("%w: %s", ErrLost, h.hidden.String(inner(err)))
+		return nil, fmt.Errorf("%w: %s", ErrLost, h.hidden.String(said(err).Error()))
 	}
 }
 
-// inner is the text of an error without the method and URL that package
-// net/http puts around it.
-func inner(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err.Error()
+// said is what httpCaller or httpLink said in err, without what package
+// net/http and the SDK put around it.
+func said(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
 	}
-	return err.Error()
+	return err
 }
 
 // origin is all of a URL that may be shown.
@@ -163,13 +162,59 @@ func readAll(r io.Reader, max int) ([]byte, error) {
 	return b, err
 }
 
-// statusText is what a person needs to know of an answer that is not 2xx.
-func (h *httpCaller) statusText(resp *http.Response, body []byte) string {
+// notStreamable is a refusal that may be that of a server that only has the
+// older transport (2025-11-25, backwards compatibility).
+type notStreamable struct {
+	error
+	text string // of the answer
+}
+
+func (n *notStreamable) Unwrap() error { return n.error }
+
+// refused makes the error of an answer that is not 2xx and closes that. If the
+// session is gone, mcp.ErrSessionMissing is in its chain.
+func (h *httpCaller) refused(resp *http.Response, method, session string) error {
+	defer resp.Body.Close()
+	body, _ := readAll(resp.Body, maxErrorBody)
 	text := "HTTP " + resp.Status
 	if t := mediaType(resp); t != "text/html" && len(bytes.TrimSpace(body)) > 0 {
 		text += ": " + clipText(strings.Join(strings.Fields(strings.ToValidUTF8(h.hidden.String(string(body)), "")), " "), 300)
 	}
-	return text
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("%w: %s", ErrNeedsAuth, text)
+	case method != "initialize" && forgotten(resp, body, session):
+		return neverRan(fmt.Errorf("%w: %w: %s", ErrUnavailable, mcp.ErrSessionMissing, text))
+	}
+	answer, err := wire.ParseEnvelope(body)
+	if err == nil && !answer.Request && answer.Error != nil {
+		return wire.ParseError(answer.Error)
+	}
+	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
+		return fmt.Errorf("%w: %s", ErrUnavailable, text)
+	}
+	refusal := &wire.Error{Code: jsonrpc.CodeInternalError, Message: text}
+	if resp.StatusCode == http.StatusNotFound {
+		refusal.Message += " (is the path of url right?)"
+	}
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		if err != nil {
+			return &notStreamable{refusal, text}
+		}
+	}
+	return refusal
+}
+
+// broken makes the error of an answer that could not be read to its end.
+func (h *httpCaller) broken(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrTooLarge):
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrLost, h.hidden.String(said(err).Error()))
 }
 
 // forgotten tells whether an answer that is not 2xx means that the session is

@@ -88,8 +88,8 @@ func TestHTTP_OlderTransport(t *testing.T) {
 			t.Errorf("the call after it: %v", err)
 		}
 		srv.events <- "" // the stream ends
-		if err := s.Wait(); !errors.Is(err, ErrLost) {
-			t.Errorf("Wait() = %v, want ErrLost", err)
+		if err := callError(s.Wait()); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "closed the event stream") {
+			t.Errorf("Wait() = %v, want ErrLost and why", err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package upstreams
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/mcptest"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/secret"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
 )
 
 // rpc is a server over HTTP for one test: it answers initialize, and on says
@@ -173,11 +175,11 @@ func TestHTTP_ForgottenSessionEndsTheSession(t *testing.T) {
 		}}
 		_, s := openLink(t, listen(t, srv), linkEvents{})
 		_, err := callTool(t, s, "x")
-		if err := callError(err); !errors.Is(err, errNotExecuted) || !errors.Is(err, errSessionGone) {
-			t.Errorf("%d %s: callError() = %v, want errSessionGone and errNotExecuted", tc.code, tc.body, err)
+		if err := callError(err); !errors.Is(err, errNotExecuted) || !errors.Is(err, mcp.ErrSessionMissing) {
+			t.Errorf("%d %s: callError() = %v, want mcp.ErrSessionMissing and errNotExecuted", tc.code, tc.body, err)
 		}
-		if err := s.Wait(); !errors.Is(err, errSessionGone) {
-			t.Errorf("Wait() = %v, want errSessionGone", err)
+		if err := s.Wait(); !errors.Is(err, mcp.ErrSessionMissing) {
+			t.Errorf("Wait() = %v, want mcp.ErrSessionMissing", err)
 		}
 		s.Close()
 		if n := len(srv.requests(http.MethodDelete)); n != 0 {
@@ -236,6 +238,97 @@ func TestHTTP_LargeEventAndProgressOrder(t *testing.T) {
 	}
 	if got := string(res[len(res)-40:]); !strings.HasSuffix(got, `"n":9007199254740993,"x":"`+"\uFFFD"+`"}`) || len(res) < size {
 		t.Errorf("%d bytes that end in %s", len(res), got)
+	}
+}
+
+// TestHTTP_MessagesBeforeTheAnswer has the server ask the client something, and
+// tell it of a change, on the stream of a call.
+func TestHTTP_MessagesBeforeTheAnswer(t *testing.T) {
+	large := `"` + strings.Repeat("x", 30_000) + `"`
+	for _, tc := range []struct {
+		name, end string
+		want      error // in the chain; nil: see text
+		text      string
+	}{
+		{"result", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"n\":9007199254740993}}\n\n", nil, `{"n":9007199254740993}`},
+		{"error", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"error\":{\"code\":-32003,\"message\":\"pay\"}}\n\n", nil, "pay (code -32003)"},
+		{"too large", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":" + large + "}\n\n", ErrTooLarge, ""},
+		{"cut", "", ErrLost, "without an answer"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pong, changed := make(chan struct{}), make(chan struct{}, 1)
+			srv := &rpc{call: func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n")
+				http.NewResponseController(w).Flush()
+				<-pong
+				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+				io.WriteString(w, strings.ReplaceAll(tc.end, "ID", string(id)))
+			}}
+			cfg := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if bytes.Contains(body, []byte(`"id":"p"`)) {
+					close(pong)
+					w.WriteHeader(http.StatusAccepted)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				srv.ServeHTTP(w, r)
+			}))
+			cfg.MaxResultBytes = 20_000
+			l := dialTest(t, cfg, linkEvents{})
+			c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, &mcp.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+			})
+			wire.RegisterRaw(c, "tools/call")
+			s, err := c.Connect(t.Context(), l.transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := callTool(t, s, "x")
+			err = callError(err)
+			got := string(res)
+			if err != nil {
+				got = err.Error()
+			}
+			if tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(got, tc.text) {
+				t.Errorf("call = %.100s, %v; want %q, %v", res, err, tc.text, tc.want)
+			}
+			select {
+			case <-changed:
+			case <-time.After(20 * time.Second):
+				t.Error("no list_changed")
+			}
+		})
+	}
+}
+
+// TestHTTP_ForgottenSessionAndCallsInFlight: only the call that was refused may
+// be repeated.
+func TestHTTP_ForgottenSessionAndCallsInFlight(t *testing.T) {
+	var calls atomic.Int32
+	running := make(chan struct{})
+	srv := &rpc{call: func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+		if calls.Add(1) == 1 {
+			close(running)
+			<-r.Context().Done()
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}}
+	l, s := openLink(t, listen(t, srv), linkEvents{})
+	first := make(chan error, 1)
+	go func() {
+		_, err := callTool(t, s, "x")
+		first <- callError(err)
+	}()
+	<-running
+	if _, err := callTool(t, s, "x"); !errors.Is(callError(err), errNotExecuted) {
+		t.Errorf("refused call: %v, want errNotExecuted", callError(err))
+	}
+	l.close(t.Context())
+	if err := <-first; !errors.Is(err, ErrLost) || errors.Is(err, errNotExecuted) {
+		t.Errorf("call in flight: %v, want ErrLost, not errNotExecuted", err)
 	}
 }
 
@@ -391,7 +484,7 @@ func TestHTTP_UnreachableWasNotExecuted(t *testing.T) {
 func TestHTTP_TrueNotFoundIsClear(t *testing.T) {
 	l := dialTest(t, listen(t, http.NotFoundHandler()), linkEvents{})
 	_, err := testClient().Connect(t.Context(), l.transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-	if err == nil || errors.Is(err, errSessionGone) || !strings.Contains(err.Error(), "HTTP 404 Not Found") || !strings.Contains(err.Error(), "is url right?") {
+	if err == nil || errors.Is(err, mcp.ErrSessionMissing) || !strings.Contains(err.Error(), "HTTP 404 Not Found") || !strings.Contains(err.Error(), "is url right?") {
 		t.Errorf("Connect() = %v, want a 404 that asks about the url", err)
 	}
 }
@@ -464,19 +557,19 @@ func TestHTTP_LeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func FuzzReadEvents(f *testing.F) {
+func FuzzEventReader(f *testing.F) {
 	f.Add([]byte("event: a\nid: 1\nretry: 5\ndata: x\ndata: y\n\n: c\n\ndata"), 10)
 	f.Fuzz(func(t *testing.T, in []byte, max int) {
 		max &= 1<<10 - 1
 		// An event has at most as many bytes as its lines.
-		err := readEvents(strings.NewReader(string(in)), max, func(e event) bool {
-			if len(e.data) > max {
-				t.Fatalf("event of %d bytes, limit %d", len(e.data), max)
+		for r := newEventReader(bytes.NewReader(in), max); ; {
+			e, err := r.next()
+			if errors.Is(err, io.EOF) || errors.Is(err, ErrTooLarge) {
+				break
 			}
-			return true
-		})
-		if err != nil && !errors.Is(err, ErrTooLarge) {
-			t.Fatal(err)
+			if err != nil || len(e.data) > max {
+				t.Fatalf("event of %d bytes, %v; limit %d", len(e.data), err, max)
+			}
 		}
 	})
 }

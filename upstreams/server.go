@@ -245,6 +245,7 @@ func (s *server) connect(ctx context.Context, l *link) (*mcp.ClientSession, erro
 	stop := context.AfterFunc(ctx, func() { _ = l.close(ctx) })
 	defer stop()
 	cs, err := c.Connect(ctx, l.transport, &mcp.ClientSessionOptions{ProtocolVersion: protocolVersion})
+	err = said(err)
 	var answered *wire.Error
 	var own *jsonrpc.Error
 	switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,27 @@ func KeepRaw(r *jsonrpc.Response) {
 	if r.Error == nil {
 		r.Result, r.Error = nil, &answer{r.Result}
 	}
+}
+
+// slot takes the answer to a raw request past a connection that is not ours.
+type slot struct{ answer atomic.Pointer[delivered] }
+
+type delivered struct {
+	raw json.RawMessage
+	err error
+}
+
+type slotKey struct{}
+
+// Deliver hands [CallRaw] the result of its request, or an error as it is, if
+// ctx comes from there. It is for what stands below a transport of the SDK,
+// which must then see the request answered, with whatever result, or failed.
+func Deliver(ctx context.Context, result json.RawMessage, err error) bool {
+	s, ok := ctx.Value(slotKey{}).(*slot)
+	if ok {
+		s.answer.Store(&delivered{result, err})
+	}
+	return ok
 }
 
 // paramsKey is no name that a header can have.
