@@ -9,9 +9,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,11 +22,11 @@ import (
 )
 
 // The SDK's streamable transport speaks to the server through httpLink, which
-// puts right what would end a session there, or hold it up. What the SDK gets
-// to see: a request is answered 200 or fails alone, but for 404, the session's
-// end; a notification always arrives; there is one event stream, which is open
-// at once and does not break. It knows neither the URL nor the id of the
-// session, which would stand in its errors.
+// puts right what would hold up a session there, or end it. What the SDK gets
+// to see: a request is answered at once and in full, or fails alone; every
+// notification arrives; there is one event stream, for all other messages of
+// the server, which is open when asked for and ends with the session. It knows
+// neither the URL nor the id of the session, which would stand in its errors.
 
 const (
 	sessionHeader  = "Mcp-Session-Id"
@@ -32,7 +34,6 @@ const (
 	lastEventID    = "Last-Event-Id"
 
 	deleteTimeout = time.Second
-	eventStream   = "text/event-stream"
 )
 
 // httpLink is a link to a server over streamable HTTP, revision 2025-11-25, or
@@ -48,36 +49,49 @@ type httpLink struct {
 	ctx       context.Context // ends with the link
 	cancel    context.CancelCauseFunc
 
+	// the event stream that the SDK reads
+	inbox  *io.PipeWriter
+	stream *io.PipeReader
+
 	quiet wire.NoiseLimit
 
 	// mu guards the following
-	mu      sync.Mutex
-	conn    mcp.Connection // the SDK's; nil before
-	session string         // Mcp-Session-Id, "" if the server gave none
-	waiting map[jsonrpc.ID]*exchange
-	older   *legacy // non-nil: the older transport is spoken
-	over    error   // why the session has ended
+	mu        sync.Mutex
+	conn      mcp.Connection // the SDK's; nil before
+	session   string         // Mcp-Session-Id, "" if the server gave none
+	waiting   map[jsonrpc.ID]*exchange
+	older     bool     // the older transport is spoken
+	endpoint  *url.URL // of that; nil before its stream is open
+	listening bool     // the SDK reads stream
+	over      error    // why the session has ended
 }
 
-// exchange is a request to the server.
+// exchange is a request to the server. Its answer may be read when done is
+// closed.
 type exchange struct {
 	wire.Envelope
-	answer chan outcome // one slot
-}
-
-type outcome struct {
+	once   sync.Once
+	done   chan struct{}
 	result json.RawMessage
 	err    error
 }
 
-func (x *exchange) end(o outcome) {
-	select {
-	case x.answer <- o:
-	default: // it was answered before
-	}
+// end answers the request, if it was not answered before.
+func (x *exchange) end(result json.RawMessage, err error) {
+	x.once.Do(func() {
+		x.result, x.err = result, err
+		close(x.done)
+	})
 }
 
-func (x *exchange) answered() bool { return len(x.answer) > 0 }
+func (x *exchange) answered() bool {
+	select {
+	case <-x.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // dialHTTP prepares a link to a server over HTTP. Nothing is sent before the
 // first message.
@@ -89,12 +103,10 @@ func dialHTTP(_ context.Context, cfg Config, ev linkEvents, _ *slog.Logger) (*li
 	l := &httpLink{
 		caller: caller, maxResult: cfg.maxResultBytes(), fallback: cfg.Transport == "",
 		progress: ev.Progress, noise: redacted(caller.hidden, ev.Noise),
-		waiting: map[jsonrpc.ID]*exchange{},
+		waiting: map[jsonrpc.ID]*exchange{}, older: cfg.Transport == "sse",
 	}
+	l.stream, l.inbox = io.Pipe()
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	if cfg.Transport == "sse" {
-		l.older = new(legacy)
-	}
 	return &link{
 		transport: l,
 		close:     func(context.Context) error { l.close(); return nil },
@@ -109,7 +121,7 @@ func (l *httpLink) Connect(ctx context.Context) (mcp.Connection, error) {
 	conn, err := (&mcp.StreamableClientTransport{
 		Endpoint:     origin(l.caller.url),
 		HTTPClient:   &http.Client{Transport: l},
-		MaxRetries:   1, // see stream.end
+		MaxRetries:   1, // see end
 		MaxEventSize: -1,
 	}).Connect(ctx)
 	l.mu.Lock()
@@ -127,6 +139,7 @@ func (l *httpLink) close() {
 		_ = conn.Close() // sends DELETE, which cannot fail, once
 	}
 	l.cancel(fmt.Errorf("%w: the connection was closed", ErrLost))
+	l.inbox.Close()
 	l.caller.client.CloseIdleConnections()
 }
 
@@ -137,6 +150,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if header.Get(sessionHeader) != "" {
 		header.Set(sessionHeader, l.session)
 	}
+	over := l.over
 	l.mu.Unlock()
 	switch req.Method {
 	case http.MethodGet:
@@ -144,8 +158,10 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	case http.MethodDelete:
 		ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 		defer cancel()
-		if resp, err := l.caller.do(ctx, http.MethodDelete, l.caller.url, header, nil); err == nil {
-			resp.Body.Close() // whatever it answered: we are gone
+		if over == nil {
+			if resp, err := l.caller.do(ctx, http.MethodDelete, l.caller.url, header, nil); err == nil {
+				resp.Body.Close() // whatever it answered: we are gone
+			}
 		}
 		return respond(http.StatusAccepted, "", http.NoBody), nil
 	}
@@ -158,33 +174,25 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Method, e.Raw = strings.CutSuffix(e.Method, wire.RawSuffix)
+	e.Method = strings.TrimSuffix(e.Method, wire.RawSuffix)
 	// The request ends with its caller's ctx and with the link.
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
-	release := func() { stop(); cancel(nil) }
+	defer cancel(nil)
+	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
 	if !e.Request || e.ID == nil {
-		defer release()
 		return l.notify(ctx, header, e)
 	}
-	x := &exchange{Envelope: e, answer: make(chan outcome, 1)}
-	rest, err := l.request(ctx, header, x)
-	if rest != nil {
-		rest.release = release
-		return respond(http.StatusOK, eventStream, rest), nil
+	x := &exchange{Envelope: e, done: make(chan struct{})}
+	if err = l.request(ctx, header, x); err == nil {
+		err = x.err
 	}
-	defer release()
-	if err == nil {
-		o := <-x.answer
-		if err = o.err; err == nil {
-			return l.answer(ctx, x, o.result), nil
-		}
-	}
-	wire.Deliver(ctx, nil, err)
 	if errors.Is(err, mcp.ErrSessionMissing) {
-		return respond(http.StatusNotFound, "", http.NoBody), nil
+		l.end(mcp.ErrSessionMissing)
 	}
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	return l.answer(ctx, x), nil
 }
 
 // respond makes an answer for the SDK.
@@ -196,8 +204,9 @@ func respond(status int, contentType string, body io.ReadCloser) *http.Response 
 }
 
 // answer makes the SDK's answer to a request. Raw results go past it.
-func (l *httpLink) answer(ctx context.Context, x *exchange, result json.RawMessage) *http.Response {
-	if wire.Deliver(ctx, result, nil) {
+func (l *httpLink) answer(ctx context.Context, x *exchange) *http.Response {
+	result := x.result
+	if wire.Keep(ctx, result) {
 		result = nil
 	}
 	resp := respond(http.StatusOK, "application/json", io.NopCloser(bytes.NewReader(wire.Envelope{ID: x.ID, Result: result}.Bytes())))
@@ -228,8 +237,8 @@ func (l *httpLink) notify(ctx context.Context, header http.Header, e wire.Envelo
 func (l *httpLink) post(ctx context.Context, header http.Header, e wire.Envelope) (*http.Response, error) {
 	to := l.caller.url
 	l.mu.Lock()
-	if l.older != nil {
-		to = l.older.endpoint
+	if l.older {
+		to = l.endpoint
 	}
 	l.mu.Unlock()
 	if to == nil {
@@ -242,70 +251,55 @@ func (l *httpLink) post(ctx context.Context, header http.Header, e wire.Envelope
 	return nil, l.caller.refused(resp, e.Method, header.Get(sessionHeader))
 }
 
-// request carries out a request up to its answer, which it leaves in x, or up
-// to something else that the SDK must see first: then the rest is a stream,
-// which ends with the answer.
-func (l *httpLink) request(ctx context.Context, header http.Header, x *exchange) (rest *stream, err error) {
+// request carries out a request up to its answer, which it leaves in x.
+func (l *httpLink) request(ctx context.Context, header http.Header, x *exchange) error {
 	id := idOf(x.Envelope)
 	l.mu.Lock()
 	l.waiting[id] = x
 	older, over := l.older, l.over
 	l.mu.Unlock()
-	forget := func() {
+	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.waiting, id)
-	}
-	defer func() {
-		if rest == nil {
-			forget()
-		}
 	}()
 	if over != nil {
-		return nil, neverRan(fmt.Errorf("%w: %w", ErrUnavailable, over))
+		return neverRan(fmt.Errorf("%w: %w", ErrUnavailable, over))
 	}
-	if older != nil {
-		return nil, l.requestOlder(ctx, header, x)
+	if older {
+		return l.requestOlder(ctx, header, x)
 	}
 	resp, err := l.post(ctx, header, x.Envelope)
 	if no, ok := errors.AsType[*notStreamable](err); ok && x.Method == "initialize" && l.fallback {
-		return nil, l.fallBack(ctx, header, x, no.text)
+		return l.fallBack(ctx, header, x, no.text)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer resp.Body.Close()
 	if x.Method == "initialize" {
 		l.mu.Lock()
 		l.session = resp.Header.Get(sessionHeader)
 		l.mu.Unlock()
 	}
-	s := &stream{link: l, ctx: ctx, header: header, request: x, max: wire.DefaultMaxLine}
+	limit := wire.DefaultMaxLine
 	if x.Method == "tools/call" {
-		s.max = l.maxResult + 4096 // the envelope
+		limit = l.maxResult + 4096 // the envelope
 	}
 	switch t := mediaType(resp); t {
 	case "application/json":
-		defer resp.Body.Close()
-		body, err := readAll(resp.Body, s.max)
+		body, err := readAll(resp.Body, limit)
 		if err != nil {
-			return nil, l.caller.broken(ctx, err)
+			return l.caller.broken(ctx, err)
 		}
-		if s.take(body); !x.answered() {
-			return nil, fmt.Errorf("%w: the server's answer is not one to the request", ErrLost)
+		if l.take(body, x); !x.answered() {
+			return fmt.Errorf("%w: the server's answer is not one to the request", ErrLost)
 		}
-		return nil, nil
+		return nil
 	case eventStream:
-		s.use(resp)
-		for !x.answered() {
-			if s.pull(); x.Raw && s.out.Len() > 0 {
-				s.forget = forget
-				return s, nil
-			}
-		}
-		return nil, s.Close()
+		return l.follow(ctx, header, resp, x, limit)
 	default:
-		resp.Body.Close()
-		return nil, &wire.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("HTTP %s without a JSON-RPC answer (content type %q)", resp.Status, t)}
+		return &wire.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("HTTP %s without a JSON-RPC answer (content type %q)", resp.Status, t)}
 	}
 }
 
@@ -318,21 +312,75 @@ func idOf(e wire.Envelope) jsonrpc.ID {
 	return m.(*jsonrpc.Response).ID
 }
 
-// listen opens the stream of messages that belong to no request: for the SDK
-// at once, in truth when it begins to read.
+// listen is the SDK's request for the event stream.
 func (l *httpLink) listen(ctx context.Context, header http.Header) (*http.Response, error) {
 	l.mu.Lock()
-	older, over := l.older, l.over
-	l.mu.Unlock()
+	defer l.mu.Unlock()
 	switch {
-	case errors.Is(over, mcp.ErrSessionMissing):
+	case errors.Is(l.over, mcp.ErrSessionMissing):
 		return respond(http.StatusNotFound, "", http.NoBody), nil
-	case over != nil:
-		return nil, over
-	case older != nil:
-		return respond(http.StatusOK, eventStream, older.stream), nil
+	case l.over != nil:
+		return nil, l.over
+	case !l.older:
+		go func() { _ = l.follow(ctx, header, nil, nil, wire.DefaultMaxLine) }()
 	}
-	return respond(http.StatusOK, eventStream, &stream{link: l, ctx: ctx, header: header, max: wire.DefaultMaxLine}), nil
+	l.listening = true
+	return respond(http.StatusOK, eventStream, l.stream), nil
+}
+
+// end ends the session: it ends the SDK's event stream, and listen answers
+// with the reason when that is opened anew.
+func (l *httpLink) end(err error) {
+	l.mu.Lock()
+	l.over = err
+	for _, x := range l.waiting {
+		x.end(nil, fmt.Errorf("%w: %w", ErrLost, err))
+	}
+	l.mu.Unlock()
+	l.show("retry: 1\n\n")
+	l.inbox.Close()
+}
+
+// show puts events into the SDK's event stream. Before that is open, which is
+// up to the answer to initialize, they are lost.
+func (l *httpLink) show(events string) {
+	l.mu.Lock()
+	listening := l.listening
+	l.mu.Unlock()
+	if listening {
+		_, _ = io.WriteString(l.inbox, events) // fails when nobody reads it any more
+	}
+}
+
+// take handles one message from the server. An error without id is one of x.
+func (l *httpLink) take(text []byte, x *exchange) {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	e, err := wire.ParseEnvelope(text)
+	var m jsonrpc.Message
+	if err == nil && (e.ID != nil || e.Request) {
+		m, err = e.Message()
+	}
+	if answer, ok := m.(*jsonrpc.Response); ok {
+		l.mu.Lock()
+		x = l.waiting[answer.ID]
+		l.mu.Unlock()
+	}
+	switch {
+	case err != nil:
+		l.report(text, err.Error())
+	case e.Request && e.ID == nil && e.Method == "notifications/progress" && l.progress != nil:
+		l.progress(e.Params)
+	case e.Request:
+		l.show("data: " + string(e.Bytes()) + "\n\n")
+	case x == nil:
+		l.report(text, "an answer to nothing that was asked")
+	case e.Error != nil:
+		x.end(nil, wire.ParseError(e.Error))
+	default:
+		x.end(e.Result, nil)
+	}
 }
 
 func (l *httpLink) report(text []byte, why string) {

@@ -557,19 +557,19 @@ func TestHTTP_LeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func FuzzEventReader(f *testing.F) {
+func FuzzReadEvents(f *testing.F) {
 	f.Add([]byte("event: a\nid: 1\nretry: 5\ndata: x\ndata: y\n\n: c\n\ndata"), 10)
 	f.Fuzz(func(t *testing.T, in []byte, max int) {
 		max &= 1<<10 - 1
 		// An event has at most as many bytes as its lines.
-		for r := newEventReader(bytes.NewReader(in), max); ; {
-			e, err := r.next()
-			if errors.Is(err, io.EOF) || errors.Is(err, ErrTooLarge) {
-				break
+		err := readEvents(strings.NewReader(string(in)), max, func(e event) bool {
+			if len(e.data) > max {
+				t.Fatalf("event of %d bytes, limit %d", len(e.data), max)
 			}
-			if err != nil || len(e.data) > max {
-				t.Fatalf("event of %d bytes, %v; limit %d", len(e.data), err, max)
-			}
+			return true
+		})
+		if err != nil && !errors.Is(err, ErrTooLarge) {
+			t.Fatal(err)
 		}
 	})
 }

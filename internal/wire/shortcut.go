@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,23 +29,15 @@ func KeepRaw(r *jsonrpc.Response) {
 	}
 }
 
-// slot takes the answer to a raw request past a connection that is not ours.
-type slot struct{ answer atomic.Pointer[delivered] }
+type answerKey struct{}
 
-type delivered struct {
-	raw json.RawMessage
-	err error
-}
-
-type slotKey struct{}
-
-// Deliver hands [CallRaw] the result of its request, or an error as it is, if
-// ctx comes from there. It is for what stands below a transport of the SDK,
-// which must then see the request answered, with whatever result, or failed.
-func Deliver(ctx context.Context, result json.RawMessage, err error) bool {
-	s, ok := ctx.Value(slotKey{}).(*slot)
+// Keep hands [CallRaw] the result of the request in whose ctx it is called, and
+// reports false if that is not a raw one. It is for what stands below a
+// transport of the SDK, which then gets any other result.
+func Keep(ctx context.Context, result json.RawMessage) bool {
+	a, ok := ctx.Value(answerKey{}).(*answer)
 	if ok {
-		s.answer.Store(&delivered{result, err})
+		a.raw = result
 	}
 	return ok
 }

@@ -193,18 +193,12 @@ func RegisterRaw(c *mcp.Client, methods ...string) {
 // means {}. An error that the server answered comes back with code, message
 // and data: errors.As finds a *jsonrpc.Error.
 func CallRaw(ctx context.Context, s *mcp.ClientSession, method string, params json.RawMessage) (json.RawMessage, error) {
-	past := new(slot)
-	res, err := mcp.CallCustomMethod[*RawParams, *RawResult](context.WithValue(ctx, slotKey{}, past), s, method+RawSuffix, &RawParams{Raw: params})
-	var kept *answer
-	if d := past.answer.Load(); d != nil {
-		if d.err != nil {
-			return nil, d.err
-		}
-		kept = &answer{d.raw}
-	} else if err == nil {
+	kept := new(answer)
+	res, err := mcp.CallCustomMethod[*RawParams, *RawResult](context.WithValue(ctx, answerKey{}, kept), s, method+RawSuffix, &RawParams{Raw: params})
+	if err == nil && kept.raw == nil {
 		return res.Raw, nil
 	}
-	if kept != nil || errors.As(err, &kept) {
+	if err == nil || errors.As(err, &kept) {
 		if len(kept.raw) == 0 || kept.raw[0] != '{' {
 			return nil, fmt.Errorf("%s: %w: %s", method, rawjson.ErrNotObject, clip(string(kept.raw), 40))
 		}
