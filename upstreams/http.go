@@ -56,40 +56,50 @@ type httpLink struct {
 	quiet wire.NoiseLimit
 
 	// mu guards the following
-	mu        sync.Mutex
-	conn      mcp.Connection // the SDK's; nil before
-	session   string         // Mcp-Session-Id, "" if the server gave none
-	waiting   map[jsonrpc.ID]*exchange
-	older     bool     // the older transport is spoken
-	endpoint  *url.URL // of that; nil before its stream is open
-	listening bool     // the SDK reads stream
-	over      error    // why the session has ended
+	mu      sync.Mutex
+	state   httpState
+	waiting map[string]*exchange // by id
 }
 
-// exchange is a request to the server. Its answer may be read when done is
-// closed.
+type httpState struct {
+	conn      mcp.Connection // the SDK's; nil before
+	session   string         // Mcp-Session-Id, "" if the server gave none
+	older     bool           // the older transport is spoken
+	endpoint  *url.URL       // of that; nil before its stream is open
+	listening bool           // the SDK reads stream
+	over      error          // why the session has ended
+}
+
+func (l *httpLink) now() httpState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+func (l *httpLink) set(change func(*httpState)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(&l.state)
+}
+
+// exchange is a request to the server.
 type exchange struct {
 	wire.Envelope
-	once   sync.Once
-	done   chan struct{}
+	answer chan answer // one slot
+}
+
+type answer struct {
 	result json.RawMessage
 	err    error
 }
 
-// end answers the request, if it was not answered before.
-func (x *exchange) end(result json.RawMessage, err error) {
-	x.once.Do(func() {
-		x.result, x.err = result, err
-		close(x.done)
-	})
-}
+func (x *exchange) answered() bool { return len(x.answer) > 0 }
 
-func (x *exchange) answered() bool {
+// end answers the request, if it was not answered before.
+func (x *exchange) end(a answer) {
 	select {
-	case <-x.done:
-		return true
+	case x.answer <- a:
 	default:
-		return false
 	}
 }
 
@@ -103,7 +113,7 @@ func dialHTTP(_ context.Context, cfg Config, ev linkEvents, _ *slog.Logger) (*li
 	l := &httpLink{
 		caller: caller, maxResult: cfg.maxResultBytes(), fallback: cfg.Transport == "",
 		progress: ev.Progress, noise: redacted(caller.hidden, ev.Noise),
-		waiting: map[jsonrpc.ID]*exchange{}, older: cfg.Transport == "sse",
+		waiting: map[string]*exchange{}, state: httpState{older: cfg.Transport == "sse"},
 	}
 	l.stream, l.inbox = io.Pipe()
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
@@ -124,18 +134,13 @@ func (l *httpLink) Connect(ctx context.Context) (mcp.Connection, error) {
 		MaxRetries:   1, // see end
 		MaxEventSize: -1,
 	}).Connect(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conn = conn
+	l.set(func(s *httpState) { s.conn = conn })
 	return conn, err
 }
 
 // close ends the session and all requests.
 func (l *httpLink) close() {
-	l.mu.Lock()
-	conn := l.conn
-	l.mu.Unlock()
-	if conn != nil {
+	if conn := l.now().conn; conn != nil {
 		_ = conn.Close() // sends DELETE, which cannot fail, once
 	}
 	l.cancel(fmt.Errorf("%w: the connection was closed", ErrLost))
@@ -146,19 +151,17 @@ func (l *httpLink) close() {
 // RoundTrip implements [http.RoundTripper].
 func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, header := req.Context(), req.Header.Clone()
-	l.mu.Lock()
+	now := l.now()
 	if header.Get(sessionHeader) != "" {
-		header.Set(sessionHeader, l.session)
+		header.Set(sessionHeader, now.session)
 	}
-	over := l.over
-	l.mu.Unlock()
 	switch req.Method {
 	case http.MethodGet:
 		return l.listen(ctx, header)
 	case http.MethodDelete:
 		ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 		defer cancel()
-		if over == nil {
+		if now.over == nil {
 			if resp, err := l.caller.do(ctx, http.MethodDelete, l.caller.url, header, nil); err == nil {
 				resp.Body.Close() // whatever it answered: we are gone
 			}
@@ -182,9 +185,19 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !e.Request || e.ID == nil {
 		return l.notify(ctx, header, e)
 	}
-	x := &exchange{Envelope: e, done: make(chan struct{})}
-	if err = l.request(ctx, header, x); err == nil {
-		err = x.err
+	x, forget, err := l.register(e)
+	if err != nil {
+		return nil, err
+	}
+	defer forget()
+	var a answer
+	if err = l.send(ctx, header, x); err == nil {
+		select {
+		case a = <-x.answer:
+			err = a.err
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
 	}
 	if errors.Is(err, mcp.ErrSessionMissing) {
 		l.end(mcp.ErrSessionMissing)
@@ -192,7 +205,15 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.answer(ctx, x), nil
+	if wire.Keep(ctx, a.result) {
+		a.result = nil
+	}
+	body = wire.Envelope{ID: e.ID, Result: a.result}.Bytes()
+	resp := respond(http.StatusOK, "application/json", io.NopCloser(bytes.NewReader(body)))
+	if e.Method == "initialize" && l.now().session != "" {
+		resp.Header.Set(sessionHeader, "hidden")
+	}
+	return resp, nil
 }
 
 // respond makes an answer for the SDK.
@@ -201,21 +222,6 @@ func respond(status int, contentType string, body io.ReadCloser) *http.Response 
 		StatusCode: status, Status: http.StatusText(status), ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {contentType}}, Body: body, ContentLength: -1,
 	}
-}
-
-// answer makes the SDK's answer to a request. Raw results go past it.
-func (l *httpLink) answer(ctx context.Context, x *exchange) *http.Response {
-	result := x.result
-	if wire.Keep(ctx, result) {
-		result = nil
-	}
-	resp := respond(http.StatusOK, "application/json", io.NopCloser(bytes.NewReader(wire.Envelope{ID: x.ID, Result: result}.Bytes())))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if x.Method == "initialize" && l.session != "" {
-		resp.Header.Set(sessionHeader, "hidden")
-	}
-	return resp
 }
 
 // notify sends a message that gets no answer. A server that refuses it has
@@ -236,11 +242,9 @@ func (l *httpLink) notify(ctx context.Context, header http.Header, e wire.Envelo
 // post sends a message. A status that is not 2xx is an error.
 func (l *httpLink) post(ctx context.Context, header http.Header, e wire.Envelope) (*http.Response, error) {
 	to := l.caller.url
-	l.mu.Lock()
-	if l.older {
-		to = l.endpoint
+	if now := l.now(); now.older {
+		to = now.endpoint
 	}
-	l.mu.Unlock()
 	if to == nil {
 		return nil, neverRan(fmt.Errorf("%w: the event stream is not open", ErrUnavailable))
 	}
@@ -251,36 +255,39 @@ func (l *httpLink) post(ctx context.Context, header http.Header, e wire.Envelope
 	return nil, l.caller.refused(resp, e.Method, header.Get(sessionHeader))
 }
 
-// request carries out a request up to its answer, which it leaves in x.
-func (l *httpLink) request(ctx context.Context, header http.Header, x *exchange) error {
-	id := idOf(x.Envelope)
+// register has answers to a request find it, until forget is called.
+func (l *httpLink) register(e wire.Envelope) (x *exchange, forget func(), err error) {
+	x = &exchange{e, make(chan answer, 1)}
+	id := string(e.ID)
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.over != nil {
+		return nil, nil, neverRan(fmt.Errorf("%w: %w", ErrUnavailable, l.state.over))
+	}
 	l.waiting[id] = x
-	older, over := l.older, l.over
-	l.mu.Unlock()
-	defer func() {
+	return x, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.waiting, id)
-	}()
-	if over != nil {
-		return neverRan(fmt.Errorf("%w: %w", ErrUnavailable, over))
-	}
-	if older {
-		return l.requestOlder(ctx, header, x)
+	}, nil
+}
+
+// send sends a request. If it returns nil, the answer is there or will come on
+// the stream of the older transport.
+func (l *httpLink) send(ctx context.Context, header http.Header, x *exchange) error {
+	if l.now().older {
+		return l.sendOlder(ctx, header, x)
 	}
 	resp, err := l.post(ctx, header, x.Envelope)
-	if no, ok := errors.AsType[*notStreamable](err); ok && x.Method == "initialize" && l.fallback {
-		return l.fallBack(ctx, header, x, no.text)
+	if no, ok := errors.AsType[*maybeOlder](err); ok && x.Method == "initialize" && l.fallback {
+		return l.fallBack(ctx, header, x, no)
 	}
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	if x.Method == "initialize" {
-		l.mu.Lock()
-		l.session = resp.Header.Get(sessionHeader)
-		l.mu.Unlock()
+		l.set(func(s *httpState) { s.session = resp.Header.Get(sessionHeader) })
 	}
 	limit := wire.DefaultMaxLine
 	if x.Method == "tools/call" {
@@ -303,28 +310,19 @@ func (l *httpLink) request(ctx context.Context, header http.Header, x *exchange)
 	}
 }
 
-// idOf is the SDK's id of a request of ours.
-func idOf(e wire.Envelope) jsonrpc.ID {
-	m, err := wire.Envelope{ID: e.ID, Error: json.RawMessage("{}")}.Message()
-	if err != nil {
-		panic(err) // it is the SDK's own number
-	}
-	return m.(*jsonrpc.Response).ID
-}
-
 // listen is the SDK's request for the event stream.
 func (l *httpLink) listen(ctx context.Context, header http.Header) (*http.Response, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	now := l.now()
 	switch {
-	case errors.Is(l.over, mcp.ErrSessionMissing):
+	case errors.Is(now.over, mcp.ErrSessionMissing):
 		return respond(http.StatusNotFound, "", http.NoBody), nil
-	case l.over != nil:
-		return nil, l.over
-	case !l.older:
+	case now.over != nil:
+		return nil, now.over
+	}
+	l.set(func(s *httpState) { s.listening = true })
+	if !now.older {
 		go func() { _ = l.follow(ctx, header, nil, nil, wire.DefaultMaxLine) }()
 	}
-	l.listening = true
 	return respond(http.StatusOK, eventStream, l.stream), nil
 }
 
@@ -332,9 +330,9 @@ func (l *httpLink) listen(ctx context.Context, header http.Header) (*http.Respon
 // with the reason when that is opened anew.
 func (l *httpLink) end(err error) {
 	l.mu.Lock()
-	l.over = err
+	l.state.over = err
 	for _, x := range l.waiting {
-		x.end(nil, fmt.Errorf("%w: %w", ErrLost, err))
+		x.end(answer{err: fmt.Errorf("%w: %w", ErrLost, err)})
 	}
 	l.mu.Unlock()
 	l.show("retry: 1\n\n")
@@ -344,10 +342,7 @@ func (l *httpLink) end(err error) {
 // show puts events into the SDK's event stream. Before that is open, which is
 // up to the answer to initialize, they are lost.
 func (l *httpLink) show(events string) {
-	l.mu.Lock()
-	listening := l.listening
-	l.mu.Unlock()
-	if listening {
+	if l.now().listening {
 		_, _ = io.WriteString(l.inbox, events) // fails when nobody reads it any more
 	}
 }
@@ -362,9 +357,9 @@ func (l *httpLink) take(text []byte, x *exchange) {
 	if err == nil && (e.ID != nil || e.Request) {
 		m, err = e.Message()
 	}
-	if answer, ok := m.(*jsonrpc.Response); ok {
+	if r, ok := m.(*jsonrpc.Response); ok {
 		l.mu.Lock()
-		x = l.waiting[answer.ID]
+		x = l.waiting[fmt.Sprint(r.ID.Raw())]
 		l.mu.Unlock()
 	}
 	switch {
@@ -377,9 +372,9 @@ func (l *httpLink) take(text []byte, x *exchange) {
 	case x == nil:
 		l.report(text, "an answer to nothing that was asked")
 	case e.Error != nil:
-		x.end(nil, wire.ParseError(e.Error))
+		x.end(answer{err: wire.ParseError(e.Error)})
 	default:
-		x.end(e.Result, nil)
+		x.end(answer{result: e.Result})
 	}
 }
 

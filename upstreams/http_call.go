@@ -162,14 +162,11 @@ func readAll(r io.Reader, max int) ([]byte, error) {
 	return b, err
 }
 
-// notStreamable is a refusal that may be that of a server that only has the
-// older transport (2025-11-25, backwards compatibility).
-type notStreamable struct {
-	error
-	text string // of the answer
-}
+// maybeOlder is a refusal that may be that of a server that only has the older
+// transport (2025-11-25, backwards compatibility).
+type maybeOlder struct{ error }
 
-func (n *notStreamable) Unwrap() error { return n.error }
+func (m *maybeOlder) Unwrap() error { return m.error }
 
 // refused makes the error of an answer that is not 2xx and closes that. If the
 // session is gone, mcp.ErrSessionMissing is in its chain.
@@ -193,17 +190,16 @@ func (h *httpCaller) refused(resp *http.Response, method, session string) error 
 	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
 		return fmt.Errorf("%w: %s", ErrUnavailable, text)
 	}
-	refusal := &wire.Error{Code: jsonrpc.CodeInternalError, Message: text}
-	if resp.StatusCode == http.StatusNotFound {
-		refusal.Message += " (is the path of url right?)"
-	}
 	switch resp.StatusCode {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		if resp.StatusCode == http.StatusNotFound {
+			text += " (is url right?)"
+		}
 		if err != nil {
-			return &notStreamable{refusal, text}
+			return &maybeOlder{&wire.Error{Code: jsonrpc.CodeInternalError, Message: text}}
 		}
 	}
-	return refusal
+	return &wire.Error{Code: jsonrpc.CodeInternalError, Message: text}
 }
 
 // broken makes the error of an answer that could not be read to its end.

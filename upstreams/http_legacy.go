@@ -19,32 +19,25 @@ import (
 // errNoEndpoint: there is no server of the older transport.
 var errNoEndpoint = errors.New("no SSE stream with an endpoint event")
 
-// requestOlder posts a request and waits for its answer, which comes on the
-// stream.
-func (l *httpLink) requestOlder(ctx context.Context, header http.Header, x *exchange) error {
+// sendOlder posts a request; its answer comes on the stream.
+func (l *httpLink) sendOlder(ctx context.Context, header http.Header, x *exchange) error {
 	if x.Method == "initialize" {
 		if err := l.openOlder(ctx); err != nil {
 			return err
 		}
 	}
 	resp, err := l.post(ctx, header, x.Envelope)
-	if err != nil {
-		return err
+	if err == nil {
+		resp.Body.Close()
 	}
-	resp.Body.Close()
-	select {
-	case <-x.done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return err
 }
 
 // fallBack goes over to the older transport and sends initialize there.
-func (l *httpLink) fallBack(ctx context.Context, header http.Header, x *exchange, why string) error {
-	err := l.requestOlder(ctx, header, x)
+func (l *httpLink) fallBack(ctx context.Context, header http.Header, x *exchange, why error) error {
+	err := l.sendOlder(ctx, header, x)
 	if errors.Is(err, errNoEndpoint) {
-		return &wire.Error{Code: jsonrpc.CodeInternalError, Message: why + " (is url right? It is no server of the older SSE transport either)"}
+		return &wire.Error{Code: jsonrpc.CodeInternalError, Message: why.Error() + "; it is no server of the older SSE transport either"}
 	}
 	return err
 }
@@ -108,8 +101,6 @@ func (l *httpLink) setEndpoint(named string) error {
 		return neverRan(fmt.Errorf("%w: %w", ErrUnavailable, err))
 	}
 	to.User = l.caller.url.User
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.older, l.endpoint = true, to
+	l.set(func(s *httpState) { s.older, s.endpoint = true, to })
 	return nil
 }
