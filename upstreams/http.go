@@ -354,7 +354,11 @@ func (l *httpLink) take(text []byte, x *exchange) {
 	}
 	e, err := wire.ParseEnvelope(text)
 	var m jsonrpc.Message
-	if err == nil && (e.ID != nil || e.Request) {
+	switch {
+	case err != nil || e.ID == nil:
+	case e.Request:
+		_, err = jsonrpc.DecodeMessage(e.Bytes()) // an id that the SDK cannot read would end the session
+	default:
 		m, err = e.Message()
 	}
 	if r, ok := m.(*jsonrpc.Response); ok {

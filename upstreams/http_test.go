@@ -259,7 +259,7 @@ func TestHTTP_MessagesBeforeTheAnswer(t *testing.T) {
 			pong, changed := make(chan struct{}), make(chan struct{}, 1)
 			srv := &rpc{call: func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 				w.Header().Set("Content-Type", "text/event-stream")
-				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n")
+				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1e999,\"method\":\"ping\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n")
 				http.NewResponseController(w).Flush()
 				<-pong
 				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
