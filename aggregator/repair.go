@@ -135,6 +135,8 @@ func gotInstead(o rawjson.Object) string {
 		case rawjson.IsNull(v):
 		case blank(v):
 			return "a blank " + name
+		case kindOf(v) == "a string":
+			return "its own name as " + name // a control tool that is called through itself
 		default:
 			return kindOf(v) + " as " + name
 		}

@@ -119,7 +119,7 @@ func TestRepairCall(t *testing.T) {
 		// The control tool called through itself.
 		{`{"id":"tool_call","args":{"id":"weather","args":{"city":"Oslo"}}}`, "weather", `{"city":"Oslo"}`},
 		{`{"name":"mcp__toolsearch__tool_call","arguments":{"name":"weather","city":"Oslo"}}`, "weather", `{"city":"Oslo"}`},
-		{`{"name":"mcp__toolsearch__tool_call"}`, "", "needs the id of a tool"},
+		{`{"name":"mcp__toolsearch__tool_call"}`, "", "needs the id of a tool, got its own name as name"},
 		{`{"id":"tool_search","args":{"query":"x"}}`, "", "tool_search is not called through tool_call, use tool_search itself"},
 		// "Nothing becomes {} silently", numbers keep their digits, duplicates are refused.
 		{`{"id":"weather","args":{"days":9007199254740993,"city":1.0}}`, "weather", `{"days":9007199254740993,"city":1.0}`},

@@ -5,7 +5,10 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
@@ -47,16 +50,57 @@ func newView(profile string, rules Rules, s *upstreams.Snapshot) *View {
 		}
 		v.known[server] += len(v.tools) - first
 	}
-	has := make(map[string]bool)
+	seen := make(map[*upstreams.Tool]bool, len(visible))
+	for _, t := range visible {
+		seen[t] = true
+	}
+	all := make(map[string][]*upstreams.Tool)
 	for tools := range byServer(s.Tools) {
-		has[tools[0].Server] = true
+		all[tools[0].Server] = tools
 	}
 	for _, info := range s.Servers {
-		if sees[info.Name] || !has[info.Name] && rules.SeesServer(profile, info.Safe) {
+		tools := all[info.Name]
+		if sees[info.Name] || tools == nil && rules.SeesServer(profile, info.Safe) {
+			for _, t := range tools {
+				if !seen[t] {
+					info.Instructions = withoutLines(info.Instructions, t.Name)
+				}
+			}
 			v.servers = append(v.servers, info)
 		}
 	}
 	return v
+}
+
+// withoutLines removes the lines of a text that have a name as a word of its
+// own: what a caller may not see, the words of its server do not tell either.
+func withoutLines(text, name string) string {
+	if name == "" || !strings.Contains(text, name) {
+		return text
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !hasWord(line, name) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+func hasWord(text, word string) bool {
+	within := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for {
+		before, after, ok := strings.Cut(text, word)
+		if !ok {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		if !within(last) && !within(next) {
+			return true
+		}
+		text = after
+	}
 }
 
 // byServer yields the tools of one server after those of another; sorted
