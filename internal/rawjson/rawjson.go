@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 )
@@ -39,30 +40,38 @@ func Parse(b []byte) (Object, error) {
 		}
 		return nil, errors.New("invalid JSON")
 	}
-	i := skipSpace(b, 0)
-	if b[i] != '{' {
+	if b[skipSpace(b, 0)] != '{' {
 		return nil, ErrNotObject
 	}
 	var o Object
-	i = skipSpace(b, i+1)
-	for b[i] != '}' {
-		end := skipString(b, i)
-		name, err := unquote(b[i:end])
-		if err != nil {
-			return nil, err
-		}
-		i = skipSpace(b, skipSpace(b, end)+1) // past the colon
-		end = skipValue(b, i)
+	for name, value := range Members(b) {
 		if o.index(name) >= 0 {
 			return nil, fmt.Errorf("duplicate key %q", name)
 		}
-		o = append(o, Member{name, b[i:end:end]})
-		i = skipSpace(b, end)
-		if b[i] == ',' {
-			i = skipSpace(b, i+1)
-		}
+		o = append(o, Member{name, value})
 	}
 	return o, nil
+}
+
+// Members yields the members of an object as they were written, duplicate
+// ones too. It is for those who cannot afford to check b again: b must be an
+// object that [json.Valid] accepts.
+func Members(b []byte) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		i := skipSpace(b, skipSpace(b, 0)+1)
+		for b[i] != '}' {
+			end := skipString(b, i)
+			name := Unquote(b[i:end])
+			i = skipSpace(b, skipSpace(b, end)+1) // past the colon
+			end = skipValue(b, i)
+			if !yield(name, b[i:end:end]) {
+				return
+			}
+			if i = skipSpace(b, end); b[i] == ',' {
+				i = skipSpace(b, i+1)
+			}
+		}
+	}
 }
 
 // CheckDuplicates reports the first duplicate key at any depth, with the path
@@ -89,9 +98,7 @@ func checkDuplicates(b []byte, i int, path []string) (end int, err error) {
 		name := strconv.Itoa(n)
 		if object {
 			end := skipString(b, i)
-			if name, err = unquote(b[i:end]); err != nil {
-				return 0, err
-			}
+			name = Unquote(b[i:end])
 			switch {
 			case !seen[name] && seen == nil:
 				seen = map[string]bool{name: true}
@@ -201,6 +208,10 @@ func (o Object) MarshalJSON() ([]byte, error) { return o.Bytes(), nil }
 
 // Quote encodes a JSON string without HTML escaping.
 func Quote(s string) json.RawMessage {
+	if isPlain(s) {
+		b := append(make([]byte, 0, len(s)+2), '"')
+		return append(append(b, s...), '"')
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -216,10 +227,32 @@ func IsNull(v json.RawMessage) bool {
 	return len(v) == 0 || string(v) == "null"
 }
 
+// Unquote decodes a JSON string that [json.Valid] accepts.
+func Unquote(b []byte) string {
+	s, err := unquote(b)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 func unquote(b []byte) (string, error) {
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && isPlain(b[1:n-1]) {
+		return string(b[1 : n-1]), nil
+	}
 	var s string
 	err := json.Unmarshal(b, &s)
 	return s, err
+}
+
+// isPlain tells whether a text is the same inside of a JSON string.
+func isPlain[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // The skippers walk JSON that json.Valid has accepted.
@@ -255,7 +288,7 @@ func skipValue(b []byte, i int) int {
 		default:
 			i++
 			if depth == 0 { // a number or a literal: up to its end
-				for i < len(b) && !bytes.ContainsRune([]byte(" \t\r\n,}]"), rune(b[i])) {
+				for i < len(b) && strings.IndexByte(" \t\r\n,}]", b[i]) < 0 {
 					i++
 				}
 			}

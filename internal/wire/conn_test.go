@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
 )
 
 // face runs a server connection over the whole input and returns what it
@@ -56,7 +58,7 @@ func TestServer_BadLinesAreAnswered(t *testing.T) {
 	const after = "\n" + `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
 	const pong = `{"jsonrpc":"2.0","id":7,"result":{"m":"ping","p":null}}`
 	refused := func(id string, code int, why string) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quote(why))
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, rawjson.Quote(why))
 	}
 	rpc := ErrNotRPC.Error() + ": "
 	for _, tc := range []struct{ in, want string }{

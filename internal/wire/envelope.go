@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
 )
 
 // Envelope is one JSON-RPC message, with everything inside it as the bytes
@@ -55,13 +57,13 @@ func ParseEnvelope(b []byte) (Envelope, error) {
 		}{{"id", &e.ID}, {"method", &method}, {"params", &e.Params}, {"result", &e.Result}, {"error", &e.Error}}
 		twice string
 	)
-	eachMember(b, func(key string, value []byte) {
+	for key, value := range rawjson.Members(b) {
 		if key == "jsonrpc" {
 			if version != "" {
 				twice = key
 			}
 			version = string(value)
-			return
+			continue
 		}
 		for _, s := range slots {
 			if s.key == key {
@@ -71,7 +73,7 @@ func ParseEnvelope(b []byte) (Envelope, error) {
 				*s.value = value
 			}
 		}
-	})
+	}
 	hasID := e.ID != nil
 	if !usableID(e.ID) {
 		e.ID = nil
@@ -92,7 +94,7 @@ func ParseEnvelope(b []byte) (Envelope, error) {
 		if hasID && e.ID == nil {
 			return bad(`"id" is neither a string nor a number`)
 		}
-		e.Method, e.Request = unquote(method), true
+		e.Method, e.Request = rawjson.Unquote(method), true
 		if string(e.Params) == "null" {
 			e.Params = nil
 		}
@@ -144,7 +146,7 @@ func (e Envelope) Bytes() []byte {
 	}
 	switch {
 	case e.Request:
-		member("method", quote(e.Method))
+		member("method", rawjson.Quote(e.Method))
 		if len(e.Params) > 0 {
 			member("params", e.Params)
 		}
@@ -192,7 +194,7 @@ func requestID(id json.RawMessage) jsonrpc.ID {
 func responseID(id json.RawMessage) (jsonrpc.ID, bool) {
 	text := string(id)
 	if len(id) > 0 && id[0] == '"' {
-		text = unquote(id)
+		text = rawjson.Unquote(id)
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n != float64(int64(n)) {
@@ -210,7 +212,7 @@ func (e Envelope) Message() (jsonrpc.Message, error) {
 		if id == nil {
 			return nil, fmt.Errorf("%w: a cancellation without id", ErrNotRPC)
 		}
-		params := append([]byte(`{"requestId":`), quote(string(id))...)
+		params := append([]byte(`{"requestId":`), rawjson.Quote(string(id))...)
 		if reason != nil {
 			params = append(append(params, `,"reason":`...), reason...)
 		}
@@ -239,14 +241,14 @@ func (e Envelope) cancelled() (id, reason json.RawMessage) {
 	if len(e.Params) == 0 || e.Params[0] != '{' {
 		return nil, nil
 	}
-	eachMember(e.Params, func(key string, value []byte) {
+	for key, value := range rawjson.Members(e.Params) {
 		switch {
 		case key == "requestId" && usableID(value):
 			id = value
 		case key == "reason" && value[0] == '"':
 			reason = value
 		}
-	})
+	}
 	return id, reason
 }
 
@@ -278,7 +280,7 @@ func ownID(id jsonrpc.ID) json.RawMessage {
 	case int64:
 		return strconv.AppendInt(nil, v, 10)
 	case string:
-		return quote(v)
+		return rawjson.Quote(v)
 	}
 	return nil
 }
@@ -310,24 +312,24 @@ func ParseError(raw json.RawMessage) *Error {
 	e := &Error{Code: jsonrpc.CodeInternalError}
 	if len(raw) == 0 || raw[0] != '{' {
 		if len(raw) > 0 && raw[0] == '"' {
-			e.Message = unquote(raw)
+			e.Message = rawjson.Unquote(raw)
 		} else {
 			e.Message = string(raw)
 		}
 		return e
 	}
-	eachMember(raw, func(key string, value []byte) {
+	for key, value := range rawjson.Members(raw) {
 		switch {
 		case key == "code":
 			if n, err := strconv.ParseFloat(string(value), 64); err == nil && n == float64(int64(n)) {
 				e.Code = int64(n)
 			}
 		case key == "message" && value[0] == '"':
-			e.Message = unquote(value)
+			e.Message = rawjson.Unquote(value)
 		case key == "data":
 			e.Data = value
 		}
-	})
+	}
 	if e.Message == "" {
 		e.Message = clip(string(raw), 300)
 	}
@@ -347,47 +349,12 @@ func errorBytes(err error) []byte {
 	message = strings.ReplaceAll(message, RawSuffix, "")
 	b := append([]byte(`{"code":`), strconv.FormatInt(code, 10)...)
 	b = append(b, `,"message":`...)
-	b = append(b, quote(message)...)
+	b = append(b, rawjson.Quote(message)...)
 	if len(data) > 0 {
 		b = append(b, `,"data":`...)
 		b = append(b, data...)
 	}
 	return append(b, '}')
-}
-
-func quote(s string) json.RawMessage {
-	if plain(s) {
-		b := append(make([]byte, 0, len(s)+2), '"')
-		return append(append(b, s...), '"')
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always encodes
-	}
-	return bytes.TrimRight(buf.Bytes(), "\n")
-}
-
-// plain tells whether s needs no escapes in JSON.
-func plain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-func unquote(b []byte) string {
-	if bytes.IndexByte(b, '\\') < 0 {
-		return string(b[1 : len(b)-1])
-	}
-	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
-		panic(err) // json.Valid has accepted it
-	}
-	return s
 }
 
 // clip cuts s to at most n bytes at a rune boundary.
@@ -399,58 +366,4 @@ func clip(s string, n int) string {
 		n--
 	}
 	return s[:n] + "…"
-}
-
-// eachMember walks the members of an object that json.Valid has accepted.
-func eachMember(b []byte, visit func(key string, value []byte)) {
-	i := skipSpace(b, skipSpace(b, 0)+1)
-	for b[i] != '}' {
-		end := skipString(b, i)
-		key := unquote(b[i:end])
-		i = skipSpace(b, skipSpace(b, end)+1)
-		end = skipValue(b, i)
-		visit(key, b[i:end:end])
-		if i = skipSpace(b, end); b[i] == ',' {
-			i = skipSpace(b, i+1)
-		}
-	}
-}
-
-func skipSpace(b []byte, i int) int {
-	for b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r' {
-		i++
-	}
-	return i
-}
-
-func skipString(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
-func skipValue(b []byte, i int) int {
-	for depth := 0; ; {
-		switch b[i] {
-		case '"':
-			i = skipString(b, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ' ', '\t', '\n', '\r', ',', ':':
-			i++
-		default: // a number or a literal
-			for i++; i < len(b) && bytes.IndexByte([]byte(" \t\n\r,]}"), b[i]) < 0; i++ {
-			}
-		}
-		if depth == 0 {
-			return i
-		}
-	}
 }

@@ -100,13 +100,13 @@ func metaOf(raw json.RawMessage) map[string]any {
 		return nil
 	}
 	var meta map[string]any
-	eachMember(raw, func(key string, value []byte) {
+	for key, value := range rawjson.Members(raw) {
 		if key == "_meta" && value[0] == '{' {
 			if v, err := decode(value); err == nil {
 				meta, _ = v.(map[string]any)
 			}
 		}
-	})
+	}
 	return meta
 }
 
