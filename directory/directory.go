@@ -6,7 +6,6 @@
 package directory
 
 import (
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -145,6 +144,3 @@ func (d *Directory) Close() error {
 	}
 	return nil
 }
-
-// errClosed is what a search gets whose index was never made.
-var errClosed = errors.New("directory is closed")

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -52,6 +53,9 @@ type build struct {
 	ranker  *ranker
 	err     error
 }
+
+// errClosed is what a search gets whose index was never made.
+var errClosed = errors.New("directory is closed")
 
 // submit asks for an index of these tools, soon.
 func (x *indexer) submit(tools []*upstreams.Tool, servers []upstreams.ServerInfo) *build {
