@@ -1,6 +1,7 @@
 package aggregator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,15 +79,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if !ours {
 			return s.greet(ctx, ss, req, func() (mcp.Result, error) { return next(ctx, method, req) })
 		}
-		era := ""
-		client := ""
-		if p := ss.InitializeParams(); p != nil {
-			era = p.ProtocolVersion
-			if p.ClientInfo != nil {
-				client = p.ClientInfo.Name
-			}
-		}
-		c, err := s.sessionOf(ss, client)
+		c, err := s.sessionOf(ss, clientName(ss.InitializeParams()))
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +91,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil {
 			return nil, err
 		}
-		if era >= modern {
+		if p := ss.InitializeParams(); p != nil && p.ProtocolVersion >= modern {
 			raw = modernResult(raw, name != methodCallTool)
 		}
 		return &wire.RawResult{Raw: raw}, nil
@@ -112,13 +105,8 @@ func (s *Server) greet(ctx context.Context, ss *mcp.ServerSession, req mcp.Reque
 	if err != nil {
 		return nil, err
 	}
-	client := ""
-	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p.ClientInfo != nil {
-		client = p.ClientInfo.Name
-	} else if p := ss.InitializeParams(); p != nil && p.ClientInfo != nil {
-		client = p.ClientInfo.Name
-	}
-	c, err := s.sessionOf(ss, client)
+	p, _ := req.GetParams().(*mcp.InitializeParams) // nil for server/discover
+	c, err := s.sessionOf(ss, cmp.Or(clientName(p), clientName(ss.InitializeParams())))
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +125,14 @@ func (s *Server) greet(ctx context.Context, ss *mcp.ServerSession, req mcp.Reque
 		return r, nil
 	}
 	return res, nil
+}
+
+// clientName is what a client calls itself, "" if it does not tell.
+func clientName(p *mcp.InitializeParams) string {
+	if p == nil || p.ClientInfo == nil {
+		return ""
+	}
+	return p.ClientInfo.Name
 }
 
 // rawParams returns the parameters as bytes: as they came over a transport of
