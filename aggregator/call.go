@@ -3,6 +3,8 @@ package aggregator
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -118,11 +120,21 @@ func (s *Server) do(ctx context.Context, call upstreams.Call, p phrases) (*upstr
 	res, err := s.head.Do(ctx, call)
 	if err != nil {
 		f := translate(ctx, err, call.Tool, p)
-		s.log.Debug("call failed", "tool", call.Tool.ID, "call", call.ID, "status", f.status, "err", err)
+		s.log.Debug("call failed", "tool", call.Tool.ID, "call", call.ID, "status", f.status, "err", loggable(err))
 		return nil, f
 	}
 	own := *res
 	return &own, nil
+}
+
+// loggable is an error without the words of the upstream, which may repeat
+// arguments or be a result.
+func loggable(err error) error {
+	var rpc *upstreams.RPCError
+	if errors.As(err, &rpc) {
+		return fmt.Errorf("the server answered with error %d", rpc.Code)
+	}
+	return err
 }
 
 // find resolves a selector to a tool of a server that is live: a server that

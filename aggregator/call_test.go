@@ -1,10 +1,12 @@
 package aggregator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -133,6 +135,19 @@ func TestCall_RPCErrors(t *testing.T) {
 		if call.name == "s__t" && (rpc.Code != -32601 || rpc.Message != "no\u202e way" || string(rpc.Data) != `{"n":9007199254740993}`) {
 			t.Errorf("s__t = %+v, want it unchanged", rpc)
 		}
+	}
+}
+
+// What an upstream says of a failure may repeat the arguments: the log has the
+// code alone.
+func TestCall_LogHoldsNoAnswers(t *testing.T) {
+	var log bytes.Buffer
+	r := newRig(t, newFakeServers(fakeServer{Name: "s", Tools: []json.RawMessage{tool("t", "", "")}, Answers: map[string]fakeOutcome{
+		"t": {Error: json.RawMessage(`{"code":-32077,"message":"no user s3cr3t-SIX"}`)},
+	}}), rigOptions{log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	r.local(t, nameCall, `{"id":"t"}`)
+	if got := log.String(); strings.Contains(got, "s3cr3t") || !strings.Contains(got, "-32077") {
+		t.Errorf("log = %s, want the code of the error and not its words", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -291,6 +292,7 @@ type rigOptions struct {
 	engine   CodeRunner // nil: fakeEngine
 	noEngine bool
 	profile  ChooseProfile
+	log      *slog.Logger
 }
 
 func newRig(t testing.TB, f *fakeServers, o rigOptions) *rig {
@@ -311,7 +313,7 @@ func newRig(t testing.TB, f *fakeServers, o rigOptions) *rig {
 	}
 	return &rig{New(Options{
 		Directory: dir, Servers: f, Head: NewRecorder(gate, o.records), Engine: o.engine,
-		Settings: o.settings, Profile: o.profile, Telemetry: o.records, Version: "test",
+		Settings: o.settings, Profile: o.profile, Telemetry: o.records, Logger: o.log, Version: "test",
 	}), f, gate}
 }
 

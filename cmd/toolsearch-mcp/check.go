@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
@@ -132,7 +131,7 @@ func (p *program) report(ctx context.Context) (*report, error) {
 	snapshot := p.set.Snapshot()
 	r := &report{
 		OK: true, Config: p.config.Path, Mode: p.config.ToolSearch.Mode,
-		Servers: []serverReport{}, Hidden: []hiddenReport{}, Warnings: slices.Clone(p.config.Warnings),
+		Servers: []serverReport{}, Hidden: []hiddenReport{}, Warnings: append([]string{}, p.config.Warnings...),
 	}
 	if p.sandboxErr != nil {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("scripts cannot run here, mode code becomes mode tools: %v", p.sandboxErr))
@@ -153,7 +152,6 @@ func (p *program) report(ctx context.Context) (*report, error) {
 	}
 	r.Warnings = append(r.Warnings, nameWarnings(snapshot.Tools)...)
 	r.Warnings = append(r.Warnings, p.policy.Unmatched(snapshot.Tools)...)
-	r.Warnings = append(r.Warnings, filterWarnings(p.config, snapshot)...)
 
 	size, tools, err := p.listed(ctx, p.app.profile)
 	if err != nil {
@@ -229,41 +227,6 @@ func some(list []string) string {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
-}
-
-// filterWarnings names what the configuration says of tools that their server
-// does not have.
-func filterWarnings(cfg *config.Config, snapshot *upstreams.Snapshot) []string {
-	var out []string
-	for _, c := range cfg.Servers {
-		known := false
-		for _, info := range snapshot.Servers {
-			known = known || info.Name == c.Name && info.Known
-		}
-		if !known {
-			continue
-		}
-		var names []string
-		for _, t := range snapshot.Tools {
-			if t.Server == c.Name {
-				names = append(names, t.Name)
-			}
-		}
-		for name := range c.Tools {
-			if !slices.Contains(names, name) {
-				out = append(out, fmt.Sprintf("mcpServers.%s.tools.%s: the server has no such tool", c.Name, name))
-			}
-		}
-		for i, list := range [][]string{c.ToolFilter.Include, c.ToolFilter.Exclude} {
-			for _, pattern := range list {
-				if !slices.ContainsFunc(names, func(name string) bool { return upstreams.MatchPattern(pattern, name) }) {
-					out = append(out, fmt.Sprintf("mcpServers.%s.toolFilter.%s: %q matches no tool of the server", c.Name, []string{"include", "exclude"}[i], pattern))
-				}
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (r *report) text() string {
