@@ -15,7 +15,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/tetratelabs/wazero v1.11.0 // WebAssembly below qjs; v1.12.0 breaks qjs v0.0.6
 	golang.org/x/sys v0.50.0 // process groups, job objects, resource limits
-	golang.org/x/text v0.44.0 // Unicode normal forms in search
+	golang.org/x/text v0.44.0 // indirect; Unicode normal forms in search
 	gopkg.in/yaml.v3 v3.0.1 // the configuration file, with line numbers
 )
 
@@ -25,19 +25,15 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // testscript and txtar
 )
 
+require github.com/blugelabs/bluge_segment_api v0.2.0
+
 require (
 	github.com/RoaringBitmap/roaring v0.9.4 // indirect
-	github.com/axiomhq/hyperloglog v0.0.0-20191112132149-a4c4c47bc57f // indirect
 	github.com/bits-and-blooms/bitset v1.2.0 // indirect
-	github.com/blevesearch/go-porterstemmer v1.0.3 // indirect
 	github.com/blevesearch/mmap-go v1.0.4 // indirect
-	github.com/blevesearch/segment v0.9.0 // indirect
 	github.com/blevesearch/vellum v1.0.7 // indirect
-	github.com/blugelabs/bluge_segment_api v0.2.0 // indirect
 	github.com/blugelabs/ice v1.0.0 // indirect
 	github.com/blugelabs/ice/v2 v2.0.1 // indirect
-	github.com/caio/go-tdigest v3.1.0+incompatible // indirect
-	github.com/dgryski/go-metro v0.0.0-20180109044635-280f6062b5bc // indirect
 	github.com/golang/snappy v0.0.1 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
