@@ -51,6 +51,23 @@ func (g *gate) tool(ctx context.Context, _ *Call, args json.RawMessage) (string,
 	}
 }
 
+// enter waits for a program to come in, and fails if one ends before.
+func (g *gate) enter(t *testing.T, running ...<-chan *Result) string {
+	t.Helper()
+	for {
+		select {
+		case who := <-g.entered:
+			return who
+		case <-time.After(10 * time.Millisecond):
+		}
+		for _, r := range running {
+			if len(r) > 0 {
+				t.Fatalf("a program ended before it came to the gate: %s", what(<-r))
+			}
+		}
+	}
+}
+
 func (g *gate) host() *fakeHost { return &fakeHost{tools: map[string]toolFunc{"gate": g.tool}} }
 
 // inBackground runs a program and returns where its result comes.
@@ -75,8 +92,8 @@ func TestEngine_RunsSideBySide(t *testing.T) {
 	e := newEngine(t, Config{Workers: 2, TimeoutMs: generous})
 	g := newGate()
 	a, b := inBackground(t, t.Context(), e, pass("a"), g.host()), inBackground(t, t.Context(), e, pass("b"), g.host())
-	<-g.entered
-	<-g.entered // both are inside at the same time
+	g.enter(t, a, b)
+	g.enter(t, a, b) // both are inside at the same time
 	close(g.open)
 	if ra, rb := <-a, <-b; what(ra) != "1" || what(rb) != "1" {
 		t.Errorf("two programs side by side = %s and %s, want 1 and 1", what(ra), what(rb))
@@ -87,7 +104,7 @@ func TestEngine_QueueEndsInBusy(t *testing.T) {
 	e := newEngine(t, Config{Workers: 1, TimeoutMs: generous, QueueMs: 100})
 	g := newGate()
 	first := inBackground(t, t.Context(), e, pass("a"), g.host())
-	<-g.entered
+	g.enter(t, first)
 	start := time.Now()
 	r := mustRun(t, e, `return 2`, nil)
 	if r.Error == nil || r.Error.Kind != Busy {
@@ -115,7 +132,7 @@ func TestEngine_ClientsTakeTurns(t *testing.T) {
 		eventually(t, who+" waits", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.queue.len() == n })
 	}
 	add("a0")
-	if got := <-g.entered; got != "a0" {
+	if got := g.enter(t, results...); got != "a0" {
 		t.Fatalf("first in the gate is %s, want a0", got)
 	}
 	for _, who := range []string{"a1", "a2", "a3", "b1"} {
@@ -124,7 +141,7 @@ func TestEngine_ClientsTakeTurns(t *testing.T) {
 	close(g.open)
 	var order []string
 	for range 4 {
-		order = append(order, <-g.entered)
+		order = append(order, g.enter(t))
 	}
 	for _, r := range results {
 		<-r
@@ -178,7 +195,7 @@ func TestEngine_CancelEndsAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		g := newGate()
 		done := inBackground(t, ctx, e, Program{Source: source}, g.host())
-		<-g.entered
+		g.enter(t, done)
 		start := time.Now()
 		cancel()
 		r := <-done
@@ -194,7 +211,7 @@ func TestEngine_CancelEndsAtOnce(t *testing.T) {
 	}
 	g := newGate()
 	first := inBackground(t, t.Context(), e, pass("a"), g.host())
-	<-g.entered
+	g.enter(t, first)
 	ctx, cancel := context.WithCancel(t.Context())
 	second := inBackground(t, ctx, e, pass("b"), g.host())
 	eventually(t, "b waits", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.queue.len() == 1 })
@@ -242,7 +259,7 @@ func TestEngine_Close(t *testing.T) {
 	e := New(Options{Config: Config{Workers: 2, TimeoutMs: generous, QueueMs: generous}, CacheDir: cacheDir(t)})
 	g := newGate()
 	running := inBackground(t, t.Context(), e, Program{Source: `tools.call("gate", {who: "x"}); await null; for (;;) {}`}, g.host())
-	<-g.entered
+	g.enter(t, running)
 	if err := e.Close(); err != nil {
 		t.Errorf("Close() = %v", err)
 	}
@@ -384,6 +401,7 @@ func TestRun_LanesAndLimitOfParallelCalls(t *testing.T) {
 func TestRun_ALaneHoldsNoOther(t *testing.T) {
 	g := newGate()
 	h := &laneHost{fakeHost: *g.host()}
+	h.tools["open"] = func(context.Context, *Call, json.RawMessage) (string, error) { close(g.open); return text(""), nil }
 	done := inBackground(t, t.Context(), sharedEngine(t), Program{Source: `
 		const slow = Array.from({length: 30}, (_, i) => tools.call("gate", {who: "slow"}));
 		await tools.call("echo", {});
@@ -391,7 +409,6 @@ func TestRun_ALaneHoldsNoOther(t *testing.T) {
 		await Promise.race(slow.concat(tools.call("open", {})));
 		await Promise.all(slow);
 		return 1`}, h)
-	h.tools["open"] = func(context.Context, *Call, json.RawMessage) (string, error) { close(g.open); return text(""), nil }
 	if r := <-done; what(r) != "1" || len(r.Logs) != 1 {
 		t.Errorf("calls beside a blocked lane = %s, logs %q; want 1", what(r), r.Logs)
 	}
