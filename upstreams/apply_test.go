@@ -275,6 +275,29 @@ func TestSet_CloseEndsStubbornChildren(t *testing.T) {
 	mcptest.Gone(t, time.Second, all...)
 }
 
+// After Abort nobody waits for a child that might still end by itself.
+func TestSet_AbortCutsCloseShort(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to ignore")
+	}
+	noLeaks(t)
+	pids := filepath.Join(t.TempDir(), "pids")
+	s := NewSet(Options{})
+	apply(t, s, stdio(t, "x", mcptest.Script{Tools: tools("x"), Stubborn: true, PIDFile: pids}))
+	s.Start()
+	live(t, s, "x")
+	all := mcptest.PIDs(t, pids, 2)
+	s.Abort()
+	began := time.Now()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(began); d > quietGrace {
+		t.Errorf("Close took %v after Abort", d)
+	}
+	mcptest.Gone(t, time.Second, all...)
+}
+
 func TestSet_NoisyChild(t *testing.T) {
 	noLeaks(t)
 	s := NewSet(Options{})

@@ -33,20 +33,21 @@ var errGone = errors.New("connection ended")
 // goroutine, run, owns the connection; there is at most one at a time.
 type server struct {
 	// Fixed at creation.
-	cfg     Config
-	safe    string
-	version string // ours, for clientInfo
-	cache   *cache
-	log     *slog.Logger
-	parser  toolParser
-	begin   <-chan struct{} // closed when the Set is started
-	changed func()          // tells the Set that its Snapshot may be out of date; not under mu
-	slots   chan struct{}   // one place a running call; nil: no limit
-	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed by run when everything has ended
-	tried   chan struct{} // closed by run when the first attempt has ended
-	wake    chan struct{} // one slot: somebody wants a session now
-	relist  chan struct{} // one slot: the list of tools may have changed
+	cfg      Config
+	safe     string
+	version  string // ours, for clientInfo
+	cache    *cache
+	log      *slog.Logger
+	parser   toolParser
+	begin    <-chan struct{} // closed when the Set is started
+	patience context.Context // when it ends, a child is not waited for any more
+	changed  func()          // tells the Set that its Snapshot may be out of date; not under mu
+	slots    chan struct{}   // one place a running call; nil: no limit
+	cancel   context.CancelCauseFunc
+	done     chan struct{} // closed by run when everything has ended
+	tried    chan struct{} // closed by run when the first attempt has ended
+	wake     chan struct{} // one slot: somebody wants a session now
+	relist   chan struct{} // one slot: the list of tools may have changed
 
 	calls callTable // calls in flight, for progress
 
@@ -88,21 +89,22 @@ type session struct {
 	epitaph     string        // how it ended: "exit status 1; its last words: …"
 }
 
-func newServer(cfg Config, opts Options, begin <-chan struct{}, cache *cache, changed func()) *server {
+func newServer(patience context.Context, cfg Config, opts Options, begin <-chan struct{}, cache *cache, changed func()) *server {
 	s := &server{
-		cfg:     cfg,
-		safe:    SafeName(cfg.Name),
-		version: opts.Version,
-		cache:   cache,
-		log:     opts.Logger.With("server", cfg.Name),
-		begin:   begin,
-		changed: changed,
-		done:    make(chan struct{}),
-		tried:   make(chan struct{}),
-		wake:    make(chan struct{}, 1),
-		relist:  make(chan struct{}, 1),
-		state:   Idle,
-		moved:   make(chan struct{}),
+		cfg:      cfg,
+		patience: patience,
+		safe:     SafeName(cfg.Name),
+		version:  opts.Version,
+		cache:    cache,
+		log:      opts.Logger.With("server", cfg.Name),
+		begin:    begin,
+		changed:  changed,
+		done:     make(chan struct{}),
+		tried:    make(chan struct{}),
+		wake:     make(chan struct{}, 1),
+		relist:   make(chan struct{}, 1),
+		state:    Idle,
+		moved:    make(chan struct{}),
 	}
 	s.parser = toolParser{cfg: &s.cfg, safe: s.safe, nameLimit: opts.MaxNameLength}
 	if cfg.MaxConcurrentCalls > 0 {
@@ -267,7 +269,7 @@ func (s *server) shut(ss *session) {
 		go func() { _ = ss.cs.Close(); close(closed) }()
 		within(sessionGrace, closed)
 	}
-	if err := ss.link.close(context.Background()); err != nil {
+	if err := ss.link.close(s.patience); err != nil {
 		s.log.Warn("server was not ended cleanly", "err", err)
 	}
 	within(sessionGrace, closed)

@@ -36,6 +36,9 @@ type Set struct {
 	changed chan struct{} // one slot, never closed
 	settled chan struct{} // closed by settle
 
+	patience context.Context // of children that are ended; its end is abort
+	abort    context.CancelFunc
+
 	applying sync.Mutex // held over a whole Apply or Close
 
 	mu      sync.Mutex // guards the following
@@ -59,6 +62,7 @@ func NewSet(opts Options) *Set {
 		servers: map[string]*server{},
 		snap:    &Snapshot{},
 	}
+	s.patience, s.abort = context.WithCancel(context.Background())
 	var err error
 	if s.cache, err = openCache(opts.CacheDir); err != nil {
 		opts.Logger.Warn("catalogs are not kept for the next start", "err", err)
@@ -90,7 +94,7 @@ func (s *Set) Apply(configs []Config) error {
 		}
 		srv := old[cfg.Name]
 		if srv == nil || !srv.cfg.equal(&cfg) {
-			srv = newServer(cfg, s.opts, s.begin, s.cache, s.refresh)
+			srv = newServer(s.patience, cfg, s.opts, s.begin, s.cache, s.refresh)
 			fresh = append(fresh, srv)
 		}
 		servers[cfg.Name] = srv
@@ -233,6 +237,10 @@ func (s *Set) Close() error {
 	}
 	return waitFor(all)
 }
+
+// Abort makes every Close, begun or to come, impatient: children that have not
+// ended by themselves are killed at once. It does not wait.
+func (s *Set) Abort() { s.abort() }
 
 // waitFor waits until the servers have ended, but not for ever.
 func waitFor(servers []*server) error {

@@ -61,6 +61,7 @@ func (a *app) serve(ctx context.Context) error {
 		return err
 	}
 	defer p.close()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(signalGrace, p.set.Abort) })()
 	a.configPath = cfg.Path // a reload reads the same file
 	stop := p.watch(ctx)
 	defer stop()
@@ -76,6 +77,10 @@ func (a *app) serve(ctx context.Context) error {
 	}
 	return err
 }
+
+// signalGrace is how long children may take to end by themselves after a
+// signal to us; who sent it will not wait long either.
+const signalGrace = 500 * time.Millisecond
 
 // nopWriteCloser leaves the process's own stdout open.
 type nopWriteCloser struct{ io.Writer }
