@@ -37,7 +37,7 @@ func workerMain(in io.Reader, out io.Writer) int {
 	// One thread runs JavaScript, which cannot be interrupted; another must
 	// be free to see the parent go.
 	runtime.GOMAXPROCS(max(2, min(4, runtime.NumCPU())))
-	debug.SetGCPercent(50)
+	debug.SetGCPercent(10) // of a heap that is mostly the guest's empty memory
 
 	c := &child{out: out, in: make(chan frame, 4)}
 	r := bufio.NewReaderSize(in, 64<<10)

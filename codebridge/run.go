@@ -33,7 +33,8 @@ type run struct {
 	idle     bool            // the child has taken in all answers and waits
 	logs     []string
 	logBytes int
-	dropped  int // log lines
+	dropped  int // log lines that came here
+	unsent   int // log lines that the child says it did not send
 	notes    []string
 	value    json.RawMessage
 	clock    clock
@@ -153,7 +154,7 @@ func (r *run) take(f frame) *Error {
 		if err != nil {
 			return broken("a count that is no number")
 		}
-		r.dropped = max(r.dropped, int(n))
+		r.unsent = int(n)
 	case frameIdle:
 		n, err := strconv.Atoi(string(f.payload))
 		if err != nil || n < 0 || n > r.answers {
@@ -268,7 +269,7 @@ func (r *run) done(payload []byte) (*Error, bool) {
 	if d.Error == nil && r.value == nil {
 		return &Error{Kind: Crash, Message: "the sandbox process broke its protocol: success without a value"}, false
 	}
-	r.dropped = max(r.dropped, d.Dropped)
+	r.unsent = max(r.unsent, d.Dropped)
 	if n := len(d.Unwaited); n > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("note: not awaited by the program, finished before it ended: %s; write await", strings.Join(d.Unwaited[:min(n, 10)], ", ")))
 	}
@@ -381,8 +382,8 @@ func (r *run) result(failure *Error) *Result {
 		r.logs = r.logs[:len(r.logs)-1]
 		r.dropped++
 	}
-	if r.dropped > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("note: %d more lines of console output were dropped", r.dropped))
+	if n := r.dropped + r.unsent; n > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("note: %d more lines of console output were dropped", n))
 	}
 	res.Logs = append(append(make([]string, 0, len(r.logs)+len(r.notes)), r.logs...), r.notes...)
 	return res
