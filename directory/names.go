@@ -194,6 +194,24 @@ func (r *ranker) serverNamed(query string) string {
 	return r.servers[string(plain)]
 }
 
+// serversLike returns the servers that a word of the query may be a slip of.
+func (r *ranker) serversLike(query string) []string {
+	var found []string
+	for _, w := range strings.Fields(query) {
+		plain := string(plainName(nil, w))
+		if len(plain) < tuning.slipMin || len(plain) > maxWord {
+			continue
+		}
+		for name, server := range r.servers {
+			if len(name) <= maxWord && distance(plain, name) <= 1+len(plain)/8 && !slices.Contains(found, server) {
+				found = append(found, server)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
 // serverNames gives the configured name for each plain name of the servers.
 func serverNames(servers []upstreams.ServerInfo) map[string]string {
 	names := make(map[string]string)

@@ -21,6 +21,7 @@ var tuning = struct {
 	near    float64 // a word close to it, while tools have the word itself
 	absent  float64 // the same, when no tool has the word itself
 	phrase  float64 // what two words mean together
+	literal float64 // the word itself, where it means another with its neighbour
 	joined  float64 // two words written as one
 	longer  float64 // a word that begins with it
 	slip    float64 // a word that it may be a slip of
@@ -32,16 +33,17 @@ var tuning = struct {
 	meaningLeast         float32 // cosine
 
 	// What is added to the best candidates, beside 1 for the best of all.
-	name, server, mean      float64
-	destroys                float64 // taken from tools that destroy things, unless they are asked for
-	leastTold, evidence     float64 // see worthShowing
-	candidates, serverTools int
+	name, server, mean                             float64
+	destroys                                       float64 // taken from tools that destroy things, unless they are asked for
+	evidenceWords                                  int
+	leastTold, leastScore, evidence, evidenceGrows float64 // see worthShowing
+	candidates, serverTools                        int
 }{
 	k1: 12, b: .75,
-	same: .9, near: .35, absent: .8, phrase: .9, joined: .8, longer: .3, slip: .6, meaning: .3,
+	same: .9, near: .35, absent: .8, phrase: .9, literal: .5, joined: .8, longer: .3, slip: .6, meaning: .3,
 	longerMin: 4, longerMax: 5, slipMin: 4, slipMax: 3, meaningMax: 10, meaningLeast: .4,
 	name: .15, server: .1, mean: .05, destroys: .03,
-	leastTold: .3, evidence: .7,
+	evidenceWords: 4, leastTold: .3, leastScore: .1, evidence: -.66, evidenceGrows: .22,
 	candidates: 100, serverTools: 3,
 }
 
@@ -49,6 +51,7 @@ var tuning = struct {
 type query struct {
 	groups   []group
 	mean     vector
+	tools    int  // how many there are
 	destroys bool // asks for something to be deleted or stopped
 }
 
@@ -72,6 +75,7 @@ type alternative struct {
 func (r *ranker) parse(text string) query {
 	words := appendWords(nil, text)
 	p := parser{r: r, times: make(map[string]int)}
+	p.q.tools = r.n
 	words, extra := p.pairs(words)
 	var terms []*word
 	for _, w := range words {
@@ -126,7 +130,11 @@ func (p *parser) word(w *word, extra []alternative) {
 		p.q.mean.add(&vectors().rows[row], float32(g.weight*idf))
 	}
 	if df > 0 {
-		g.alts = append(g.alts, alternative{w.term, 1, idf})
+		share := 1.0
+		if len(extra) > 0 {
+			share = tuning.literal
+		}
+		g.alts = append(g.alts, alternative{w.term, share, idf})
 	}
 	for _, e := range extra {
 		add(e.term, e.share)

@@ -37,6 +37,7 @@ type ranker struct {
 
 // setLengths computes what BM25 needs of each tool's length.
 func (r *ranker) setLengths(average float64) {
+	average = max(average, 1)
 	r.norms = make([]float64, len(r.docs))
 	for i, d := range r.docs {
 		if d != nil {
@@ -186,7 +187,7 @@ func (r *ranker) refine(s *scores, q *query) []scored {
 		holdBack(list)
 	}
 	sortCandidates(list)
-	list = q.worthShowing(list)
+	list = q.worthShowing(spread(list))
 	hits := make([]scored, len(list))
 	for i, c := range list {
 		hits[i] = scored{c.doc.tool, c.score}
@@ -248,6 +249,24 @@ func holdBack(list []candidate) {
 	}
 }
 
+// spread keeps the same tool of many servers from filling the list: two of
+// them stay where they are, the others go to the end.
+func spread(list []candidate) []candidate {
+	type tool struct{ name, description string }
+	seen := make(map[tool]int, len(list))
+	kept := make([]candidate, 0, len(list))
+	var more []candidate
+	for _, c := range list {
+		t := tool{c.doc.plain, c.doc.tool.Description}
+		if seen[t]++; seen[t] <= 2 {
+			kept = append(kept, c)
+		} else {
+			more = append(more, c)
+		}
+	}
+	return append(kept, more...)
+}
+
 // worthShowing drops what a query that fits nothing finds by chance: all, if
 // not even the best tools have anything of it, else all but the first few.
 // How many of the query's words a tool's own words say is the measure; a list
@@ -266,10 +285,11 @@ func (q *query) worthShowing(list []candidate) []candidate {
 		}
 		return list[i].got.told / worth
 	}
-	if max(says(0), says(1), says(2)) < tuning.leastTold {
+	if len(q.groups) >= 3 && max(says(0), says(1), says(2)) < tuning.leastTold &&
+		list[0].got.total < tuning.leastScore*worth*float64(len(q.groups)) {
 		return nil
 	}
-	if len(list) <= surelyShown {
+	if len(list) <= surelyShown || len(q.groups) < tuning.evidenceWords {
 		return list
 	}
 	top := 0.0
@@ -278,7 +298,8 @@ func (q *query) worthShowing(list []candidate) []candidate {
 	}
 	evidence := says(3) + says(4) + .45*says(5) + .2*says(7) - .2*says(0) - .15*says(1) -
 		1.5*list[surelyShown].got.total/top - .1*math.Log(float64(len(q.groups)+1))
-	if evidence >= tuning.evidence {
+	// Among more tools more fit by chance.
+	if evidence >= tuning.evidence+tuning.evidenceGrows*math.Log(float64(min(q.tools, 1000))) {
 		return list
 	}
 	// Tools that are called like one of the first are as right as that one.
@@ -412,5 +433,26 @@ func (r *ranker) idf(df int) float64 {
 	return math.Log(1 + (float64(r.n-df)+0.5)/(float64(df)+0.5))
 }
 
-// nearServers names servers whose own words match the query, at most 3.
-func (r *ranker) nearServers(query string) []string { return nil }
+// nearServers names the servers whose words come nearest to a query that
+// found nothing, at most 3, best first.
+func (r *ranker) nearServers(text string) []string {
+	if r.postings == nil {
+		return nil
+	}
+	text = cutText(text, maxQueryBytes)
+	q := r.parse(text)
+	s := newScores(len(r.docs))
+	defer s.free()
+	for i := range q.groups {
+		if r.score(s, &q.groups[i]) != nil {
+			return nil
+		}
+	}
+	found := r.serversLike(text)
+	for _, slot := range s.best(tuning.candidates, r.docs) {
+		if name := r.docs[slot].tool.Server; !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found[:min(len(found), 3)]
+}

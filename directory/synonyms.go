@@ -36,6 +36,8 @@ spec specification
 calc calculate calculator
 lang language
 temp temperature
+pr pull request
+mr merge request
 stats statistics
 perf performance
 dept department
@@ -45,12 +47,7 @@ txn transaction
 crypto cryptocurrency
 btc bitcoin
 eth ethereum
-pdf document
-pr pull
-mr merge
 vm machine
-ci pipeline build
-cicd pipeline
 gh github
 gcal calendar
 yt youtube
@@ -61,15 +58,6 @@ kpi metric
 ocr recognize text
 tts speech
 stt transcribe speech
-ai model
-llm model
-ip address
-dns domain
-sql query database
-csv spreadsheet
-xlsx excel spreadsheet
-docx word document
-pptx powerpoint presentation
 colour color
 organise organize
 summarise summarize
@@ -83,6 +71,16 @@ favourite favorite
 
 // nearThings are close enough to look for when the word itself is not there.
 const nearThings = `
+pdf docx document
+ip address
+dns domain
+sql query database
+xlsx excel spreadsheet
+pptx powerpoint presentation
+ci cicd pipeline build
+ai llm model
+assign give hand transfer
+left remaining rest remain
 create add new make insert generate build
 create register open
 create start launch
@@ -377,7 +375,9 @@ hospital clinic
 insurance policy coverage
 claim request
 invest investment portfolio stock
-trade buy sell swap
+trade buy
+trade sell
+trade swap
 dividend yield
 earnings financial
 etf fund
@@ -511,7 +511,6 @@ component element
 style css
 icon symbol emoji
 reaction emoji
-mention tag
 pin bookmark star
 bookmark favorite save
 playlist collection
@@ -739,6 +738,28 @@ func hasSynonym(list []synonym, term string) bool {
 
 // phraseList is pairs of words that mean other words together.
 const phraseList = `
+jot down: create note write
+note down: create note write
+hand over: assign transfer
+give to: assign
+move on: next
+open pr: create
+raise pr: create
+sign out: logout
+log out: logout
+get back: return restore
+send back: return reply
+pay back: refund
+money back: refund
+zip up: compress archive
+pack up: compress archive
+how warm: temperature
+how fast: speed
+how big: size
+how late: delay status
+how old: age date
+who wrote: author blame
+who did: author history
 sign off: approve
 take back: delete undo retract
 get rid: delete remove
