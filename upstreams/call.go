@@ -189,7 +189,7 @@ func (s *server) send(ctx context.Context, ss *session, call Call, alive func())
 		return nil, s.lost(ss, context.Cause(ss.ctx))
 	}
 	if errors.Is(err, rawjson.ErrNotObject) {
-		return nil, &RPCError{Code: jsonrpc.CodeInternalError, Message: "the server's answer is " + err.Error()}
+		return nil, &RPCError{Code: jsonrpc.CodeInternalError, Message: "the server answered, but not with a result object"}
 	}
 	err = callError(err)
 	var rpc *RPCError

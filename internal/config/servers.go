@@ -228,6 +228,8 @@ func (d *decoder) checkURL(e *entry) {
 	switch {
 	case err != nil: // its text would hold the URL
 		d.value(e.line, e.at+".url cannot be read as an address such as https://host/mcp")
+	case u.Scheme == "":
+		d.value(e.line, e.at+".url must begin with http:// or https://, it has neither")
 	case u.Scheme != "http" && u.Scheme != "https":
 		d.value(e.line, fmt.Sprintf("%s.url must begin with http:// or https://, not %q", e.at, u.Scheme+":"))
 	case u.Host == "":
