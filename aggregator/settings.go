@@ -3,7 +3,6 @@ package aggregator
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
@@ -58,22 +57,6 @@ const (
 
 // MaxPinned is how many tools directory mode lists with their schema at most.
 const MaxPinned = 12
-
-// Validate checks what clamping cannot mend.
-func (s Settings) Validate() error {
-	if _, err := ParseMode(s.Mode); err != nil {
-		return err
-	}
-	for _, p := range s.Directory.Pinned {
-		if strings.TrimSpace(p) == "" {
-			return fmt.Errorf("directory.pinned: an entry is blank, want a tool id or a pattern such as mcp:calendar:*")
-		}
-	}
-	if n := len(s.Directory.Pinned); n > MaxPinned {
-		return fmt.Errorf("directory.pinned: %d entries, at most %d tools can be pinned", n, MaxPinned)
-	}
-	return nil
-}
 
 // Clamp returns the settings with defaults filled in and every number inside
 // its limits, and a sentence for each number that was moved.

@@ -48,19 +48,3 @@ func TestSettings_Clamp(t *testing.T) {
 		})
 	}
 }
-
-func TestSettings_Validate(t *testing.T) {
-	for _, s := range []Settings{
-		{Mode: "Code"},
-		{Mode: "search"},
-		{Directory: DirectorySettings{Pinned: []string{" "}}},
-		{Directory: DirectorySettings{Pinned: make([]string, 13)}},
-	} {
-		if err := s.Validate(); err == nil {
-			t.Errorf("Validate(%+v) = nil, want an error", s)
-		}
-	}
-	if err := (Settings{Mode: "off", Directory: DirectorySettings{Pinned: []string{"mcp:a:*"}}}).Validate(); err != nil {
-		t.Errorf("Validate = %v, want nil", err)
-	}
-}
