@@ -103,7 +103,7 @@ var buildID = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		_, _ = h.Write([]byte(info.String()))
 	}
-	_, _ = h.Write([]byte(prelude))
+	_, _ = h.Write([]byte(values + prelude))
 	return hex.EncodeToString(h.Sum(nil)[:8])
 })
 

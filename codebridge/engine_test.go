@@ -1,18 +1,15 @@
 package codebridge
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -330,35 +327,6 @@ func maybeParent() {
 	}}}
 	_, _ = e.Run(context.Background(), Program{Source: `await tools.call("started"); for (;;) {}`}, h)
 	os.Exit(1)
-}
-
-// TestWorker_DiesWithParent: kill -9 of the parent leaves no worker behind,
-// not even one that computes.
-func TestWorker_DiesWithParent(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("needs /proc")
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "CODEBRIDGE_TEST_PARENT="+cacheDir(t))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "started\n" {
-		t.Fatalf("the parent says %q, %v", line, err)
-	}
-	pids := childrenOf(t, cmd.Process.Pid)
-	if len(pids) != 1 {
-		t.Fatalf("the parent has the workers %v, want one", pids)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	eventually(t, "the worker is gone", func() bool { return syscall.Kill(pids[0], 0) != nil })
 }
 
 func TestRun_LanesAndLimitOfParallelCalls(t *testing.T) {

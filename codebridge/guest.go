@@ -15,8 +15,12 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-//go:embed prelude.js
-var prelude string
+var (
+	//go:embed values.js
+	values string
+	//go:embed prelude.js
+	prelude string
+)
 
 // rawJSON is JSON inside JSON.
 type rawJSON = json.RawMessage
@@ -76,11 +80,16 @@ func newGuest(memory int, cacheDir string, emit func(line []byte)) (g *guest, er
 	}
 	g.js = g.rt.Context()
 	g.undef = g.js.NewUndefined()
-	factory, err := g.js.Eval("prelude", qjs.Code(prelude))
-	if err != nil {
-		return nil, fmt.Errorf("prelude: %w", err)
-	}
 	host, err := g.js.Eval("host", qjs.Code(fmt.Sprintf(`({maxLines: %d, importName: %q})`, MaxLogLines, importName)))
+	if err != nil {
+		return nil, fmt.Errorf("host: %w", err)
+	}
+	writer, err := g.js.Eval("values", qjs.Code(values))
+	if err != nil {
+		return nil, fmt.Errorf("values: %w", err)
+	}
+	host.SetPropertyStr("values", writer)
+	factory, err := g.js.Eval("prelude", qjs.Code(prelude))
 	if err != nil {
 		return nil, fmt.Errorf("prelude: %w", err)
 	}

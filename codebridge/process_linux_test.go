@@ -1,11 +1,14 @@
 package codebridge
 
 import (
+	"bufio"
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -54,4 +57,30 @@ func residentBytes(t testing.TB, pid int) int {
 		t.Fatal(err)
 	}
 	return pages * os.Getpagesize()
+}
+
+// TestWorker_DiesWithParent: kill -9 of the parent leaves no worker behind,
+// not even one that computes.
+func TestWorker_DiesWithParent(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "CODEBRIDGE_TEST_PARENT="+cacheDir(t))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "started\n" {
+		t.Fatalf("the parent says %q, %v", line, err)
+	}
+	pids := childrenOf(t, cmd.Process.Pid)
+	if len(pids) != 1 {
+		t.Fatalf("the parent has the workers %v, want one", pids)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	eventually(t, "the worker is gone", func() bool { return syscall.Kill(pids[0], 0) != nil })
 }
