@@ -12,16 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolsearch-mcp/toolsearch-mcp/aggregator"
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
 // bytesPerToken is the usual estimate for JSON and English text.
 const bytesPerToken = 4
-
-// manyListed is from how many listed tools some clients and models get into
-// trouble (128 a request is the hard limit of several, built-in tools included).
-const manyListed = 40
 
 // longName is the longest tool name that every known client takes, with
 // "mcp__toolsearch-mcp__" before it.
@@ -158,8 +155,8 @@ func (p *program) report(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	r.Listed = listReport{tools, size}
-	if tools > manyListed {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("clients are shown %d tools: above %d some refuse or lose tools; use mode code or tools, or fewer direct-only tools", tools, manyListed))
+	if tools > aggregator.ManyTools {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("clients are shown %d tools: above %d some refuse or lose tools; use mode code or tools, or fewer direct-only tools", tools, aggregator.ManyTools))
 	}
 	return r, nil
 }
