@@ -66,7 +66,7 @@ func BenchmarkBareEngine(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		if _, err := g.compile("fib", `function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) } fib(27)`); err != nil {
+		if _, err := g.compile("fib", `(() => { function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) } return fib(27) })()`); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(start))
