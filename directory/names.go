@@ -199,7 +199,7 @@ func (r *ranker) serversLike(query string) []string {
 	var found []string
 	for _, w := range strings.Fields(query) {
 		plain := string(plainName(nil, w))
-		if len(plain) < tuning.slipMin || len(plain) > maxWord {
+		if len(plain) < slipLetters || len(plain) > maxWord {
 			continue
 		}
 		for name, server := range r.servers {

@@ -11,41 +11,24 @@ const (
 	maxQueryWords = 64 // different ones
 )
 
-// tuning holds the constants of the formula. docs/rationale.md tells how they
-// were found, and what else was tried.
-var tuning = struct {
-	k1, b float64 // BM25; k1 in tenths of a word, like the weights
+// What an alternative counts beside the word of the query itself. How these
+// and the other constants of the formula were found, and what else was tried,
+// is in docs/rationale.md.
+const (
+	sameShare    = .9  // another name of the same thing
+	nearShare    = .35 // a word close to it, while tools have the word itself
+	absentShare  = .8  // the same, when no tool has the word itself
+	phraseShare  = .9  // what two words mean together
+	literalShare = .5  // the word itself, where it means another with its neighbour
+	joinedShare  = .8  // two words written as one
+	longerShare  = .3  // a word that begins with it
+	slipShare    = .6  // a word that it may be a slip of
+	meaningShare = .3  // a word near in meaning, times the cosine
 
-	// What an alternative counts beside the word of the query itself.
-	same    float64 // another name of the same thing
-	near    float64 // a word close to it, while tools have the word itself
-	absent  float64 // the same, when no tool has the word itself
-	phrase  float64 // what two words mean together
-	literal float64 // the word itself, where it means another with its neighbour
-	joined  float64 // two words written as one
-	longer  float64 // a word that begins with it
-	slip    float64 // a word that it may be a slip of
-	meaning float64 // a word near in meaning, times the cosine
-
-	longerMin, longerMax int // letters of the word; alternatives
-	slipMin, slipMax     int
-	meaningMax           int
-	meaningLeast         float32 // cosine
-
-	// What is added to the best candidates, beside 1 for the best of all.
-	name, server, mean                             float64
-	destroys                                       float64 // taken from tools that destroy things, unless they are asked for
-	evidenceWords                                  int
-	leastTold, leastScore, evidence, evidenceGrows float64 // see worthShowing
-	candidates, serverTools                        int
-}{
-	k1: 12, b: .75,
-	same: .9, near: .35, absent: .8, phrase: .9, literal: .5, joined: .8, longer: .3, slip: .6, meaning: .3,
-	longerMin: 4, longerMax: 5, slipMin: 4, slipMax: 3, meaningMax: 10, meaningLeast: .4,
-	name: .15, server: .1, mean: .05, destroys: .03,
-	evidenceWords: 4, leastTold: .3, leastScore: .1, evidence: -.66, evidenceGrows: .22,
-	candidates: 100, serverTools: 3,
-}
+	longerLetters, longerMost = 4, 5 // of a word; alternatives
+	slipLetters, slipMost     = 4, 3
+	meaningLeast, meaningMost = .4, 10 // cosine; alternatives
+)
 
 // query is a text as the index is asked.
 type query struct {
@@ -53,12 +36,12 @@ type query struct {
 	mean     vector
 	tools    int  // how many there are
 	destroys bool // asks for something to be deleted or stopped
+	acts     bool // says what is to be done
 }
 
 // group is one word of the query with all that stands for it. A tool gets the
 // best of a group, not the sum: it is one word.
 type group struct {
-	text   string
 	weight float64 // how often and how seriously the word is asked
 	idf    float64 // of the word itself
 	alts   []alternative
@@ -88,6 +71,7 @@ func (r *ranker) parse(text string) query {
 	}
 	for _, w := range terms {
 		p.q.destroys = p.q.destroys || destructive()[w.term]
+		p.q.acts = p.q.acts || harmless()[w.term]
 		p.word(w, extra[w.term])
 	}
 	p.q.mean.normalize()
@@ -132,42 +116,42 @@ func (p *parser) word(w *word, extra []alternative) {
 	if df > 0 {
 		share := 1.0
 		if len(extra) > 0 {
-			share = tuning.literal
+			share = literalShare
 		}
 		g.alts = append(g.alts, alternative{w.term, share, idf})
 	}
 	for _, e := range extra {
 		add(e.term, e.share)
 	}
-	for _, s := range synonyms()[w.term] {
+	for _, s := range theThesaurus().synonyms[w.term] {
 		if p.times[s.term] > 0 {
 			continue // counts for itself
 		}
 		switch {
 		case s.same:
-			add(s.term, tuning.same)
+			add(s.term, sameShare)
 		case df == 0:
-			add(s.term, tuning.absent)
+			add(s.term, absentShare)
 		default:
-			add(s.term, tuning.near)
+			add(s.term, nearShare)
 		}
 	}
-	if len(w.term) >= tuning.longerMin {
-		for _, term := range v.longer(w.term, tuning.longerMax) {
-			add(term, tuning.longer)
+	if len(w.term) >= longerLetters {
+		for _, term := range v.longer(w.term, longerMost) {
+			add(term, longerShare)
 		}
 	}
 	switch {
 	case df > 0:
 	case row >= 0:
-		for _, n := range v.near(w.term, tuning.meaningMax, tuning.meaningLeast) {
+		for _, n := range v.near(w.term, meaningMost, meaningLeast) {
 			if p.times[n.term] == 0 {
-				add(n.term, tuning.meaning*n.cos)
+				add(n.term, meaningShare*n.cos)
 			}
 		}
-	case len(w.term) >= tuning.slipMin:
-		for _, term := range v.repair(w.term, tuning.slipMax) {
-			add(term, tuning.slip)
+	case len(w.term) >= slipLetters:
+		for _, term := range v.repair(w.term, slipMost) {
+			add(term, slipShare)
 		}
 	}
 	g.idf = idf
@@ -182,7 +166,7 @@ func (p *parser) pairs(words []*word) ([]*word, map[string][]alternative) {
 	more := words[:len(words):len(words)]
 	for i := range max(0, len(words)-1) {
 		a, b := words[i], words[i+1]
-		if to, ok := phrases()[[2]string{a.text, b.text}]; ok {
+		if to, ok := theThesaurus().phrases[[2]string{a.text, b.text}]; ok {
 			at := a
 			if a.stop {
 				at = b
@@ -192,7 +176,7 @@ func (p *parser) pairs(words []*word) ([]*word, map[string][]alternative) {
 				if at.stop {
 					more = append(more, w)
 				} else {
-					extra[at.term] = append(extra[at.term], alternative{term: w.term, share: tuning.phrase})
+					extra[at.term] = append(extra[at.term], alternative{term: w.term, share: phraseShare})
 				}
 			}
 		}
@@ -200,7 +184,7 @@ func (p *parser) pairs(words []*word) ([]*word, map[string][]alternative) {
 			joined := newWord(a.text + b.text).term
 			if p.r.vocab.count(joined) > 0 {
 				for _, w := range []*word{a, b} {
-					extra[w.term] = append(extra[w.term], alternative{term: joined, share: tuning.joined})
+					extra[w.term] = append(extra[w.term], alternative{term: joined, share: joinedShare})
 				}
 			}
 		}

@@ -13,6 +13,15 @@ import (
 // weights say what a word counts in each field, in tenths.
 var weights = [fields]int{inName: 30, inServer: 15, inText: 10, inParam: 5, inNotes: 3, inAbout: 6, inEnum: 6}
 
+// The constants of BM25; k1 is in tenths of a word, like the weights.
+const (
+	bm25K1 = 12.0
+	bm25B  = .75
+)
+
+// maxCandidates is how many tools are looked at closer.
+const maxCandidates = 100
+
 // weigh is the weighted frequency of a word in a tool.
 func weigh(n counts) int {
 	sum := 0
@@ -41,7 +50,7 @@ func (r *ranker) setLengths(average float64) {
 	r.norms = make([]float64, len(r.docs))
 	for i, d := range r.docs {
 		if d != nil {
-			r.norms[i] = tuning.k1 * (1 - tuning.b + tuning.b*float64(d.length)/average)
+			r.norms[i] = bm25K1 * (1 - bm25B + bm25B*float64(d.length)/average)
 		}
 	}
 }
@@ -152,181 +161,6 @@ func (r *ranker) score(s *scores, g *group) error {
 		}
 	}
 	return nil
-}
-
-// candidate is a tool that is looked at closer.
-type candidate struct {
-	doc   *doc
-	got   *score
-	score float64
-}
-
-// refine looks closer at the best tools: how much of a tool's name the query
-// says, how well the other tools of its server fit, and how near the meaning
-// of all its words is. It returns them best first, the best about 1, without
-// those that are not worth showing.
-func (r *ranker) refine(s *scores, q *query) []scored {
-	slots := s.best(tuning.candidates, r.docs)
-	if len(slots) == 0 {
-		return nil
-	}
-	list := make([]candidate, len(slots))
-	top := 0.0
-	for i, slot := range slots {
-		c := candidate{doc: r.docs[slot], got: &s.at[slot]}
-		c.score = c.got.total * (1 + tuning.name*c.got.named/float64(max(1, c.doc.names)))
-		list[i] = c
-		top = max(top, c.score)
-	}
-	for i := range list {
-		list[i].score /= top
-	}
-	addServers(list)
-	r.addMeaning(list, &q.mean)
-	if !q.destroys {
-		holdBack(list)
-	}
-	sortCandidates(list)
-	list = q.worthShowing(spread(list))
-	hits := make([]scored, len(list))
-	for i, c := range list {
-		hits[i] = scored{c.doc.tool, c.score}
-	}
-	return hits
-}
-
-// addServers favours the tools of servers of which several tools fit.
-func addServers(list []candidate) {
-	sums := make(map[string]float64)
-	seen := make(map[string]int)
-	best := 0.0
-	for _, c := range list {
-		if server := c.doc.tool.Server; seen[server] < tuning.serverTools {
-			seen[server]++
-			sums[server] += c.score
-			best = max(best, sums[server])
-		}
-	}
-	if len(sums) < 3 {
-		return // too few to tell servers apart
-	}
-	for i := range list {
-		list[i].score += tuning.server * sums[list[i].doc.tool.Server] / best
-	}
-}
-
-// addMeaning favours tools whose words as a whole mean what the query means.
-// What all tools have in common tells nothing and is taken out first.
-func (r *ranker) addMeaning(list []candidate, mean *vector) {
-	q := *mean
-	q.add(&r.common, -q.dot(&r.common))
-	q.normalize()
-	cos := make([]float64, len(list))
-	best, sum := 0.0, 0.0
-	for i, c := range list {
-		along := float64(r.common.dotSmall(&c.doc.mean))
-		if rest := 1 - along*along; rest > 1e-6 {
-			cos[i] = max(0, float64(q.dotSmall(&c.doc.mean))/math.Sqrt(rest))
-		}
-		best = max(best, cos[i])
-		sum += cos[i]
-	}
-	average := sum / float64(len(list))
-	if best-average < 1e-6 {
-		return
-	}
-	for i := range list {
-		list[i].score += tuning.mean * max(0, cos[i]-average) / (best - average)
-	}
-}
-
-// holdBack lets other tools go before destructive ones on a near tie.
-func holdBack(list []candidate) {
-	for i := range list {
-		if list[i].doc.destroys {
-			list[i].score -= tuning.destroys
-		}
-	}
-}
-
-// spread keeps the same tool of many servers from filling the list: two of
-// them stay where they are, the others go to the end.
-func spread(list []candidate) []candidate {
-	type tool struct{ name, description string }
-	seen := make(map[tool]int, len(list))
-	kept := make([]candidate, 0, len(list))
-	var more []candidate
-	for _, c := range list {
-		t := tool{c.doc.plain, c.doc.tool.Description}
-		if seen[t]++; seen[t] <= 2 {
-			kept = append(kept, c)
-		} else {
-			more = append(more, c)
-		}
-	}
-	return append(kept, more...)
-}
-
-// worthShowing drops what a query that fits nothing finds by chance: all, if
-// not even the best tools have anything of it, else all but the first few.
-// How many of the query's words a tool's own words say is the measure; a list
-// that is nearly as good at its end as at its beginning needs more of it.
-func (q *query) worthShowing(list []candidate) []candidate {
-	if len(q.groups) == 0 {
-		return list
-	}
-	worth := 0.0
-	for _, g := range q.groups {
-		worth += g.weight * g.idf / float64(len(q.groups))
-	}
-	says := func(i int) float64 {
-		if i >= len(list) {
-			return 0
-		}
-		return list[i].got.told / worth
-	}
-	if len(q.groups) >= 3 && max(says(0), says(1), says(2)) < tuning.leastTold &&
-		list[0].got.total < tuning.leastScore*worth*float64(len(q.groups)) {
-		return nil
-	}
-	if len(list) <= surelyShown || len(q.groups) < tuning.evidenceWords {
-		return list
-	}
-	top := 0.0
-	for _, c := range list {
-		top = max(top, c.got.total)
-	}
-	evidence := says(3) + says(4) + .45*says(5) + .2*says(7) - .2*says(0) - .15*says(1) -
-		1.5*list[surelyShown].got.total/top - .1*math.Log(float64(len(q.groups)+1))
-	// Among more tools more fit by chance.
-	if evidence >= tuning.evidence+tuning.evidenceGrows*math.Log(float64(min(q.tools, 1000))) {
-		return list
-	}
-	// Tools that are called like one of the first are as right as that one.
-	kept := list[:surelyShown:surelyShown]
-	for _, c := range list[surelyShown:] {
-		if slices.ContainsFunc(list[:surelyShown], func(first candidate) bool { return first.doc.plain == c.doc.plain }) {
-			kept = append(kept, c)
-		}
-	}
-	return kept
-}
-
-// surelyShown is how many hits are shown even if little speaks for them.
-const surelyShown = 4
-
-// sortCandidates sorts best first; what ranks alike is sorted by id, so that
-// the same query has the same answer on every run.
-func sortCandidates(list []candidate) {
-	for i := range list {
-		list[i].score = math.Round(list[i].score*1e9) / 1e9
-	}
-	slices.SortFunc(list, func(a, b candidate) int {
-		if c := cmp.Compare(b.score, a.score); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.doc.tool.ID, b.doc.tool.ID)
-	})
 }
 
 // scores adds up what tools get for a query.
@@ -449,7 +283,7 @@ func (r *ranker) nearServers(text string) []string {
 		}
 	}
 	found := r.serversLike(text)
-	for _, slot := range s.best(tuning.candidates, r.docs) {
+	for _, slot := range s.best(maxCandidates, r.docs) {
 		if name := r.docs[slot].tool.Server; !slices.Contains(found, name) {
 			found = append(found, name)
 		}

@@ -103,7 +103,7 @@ func TestCounts(t *testing.T) {
 
 // TestSynonyms: the tables are sound, and never make an opposite of a word.
 func TestSynonyms(t *testing.T) {
-	for from, list := range synonyms() {
+	for from, list := range theThesaurus().synonyms {
 		for _, to := range list {
 			if from == "" || to.term == "" || from == to.term {
 				t.Errorf("synonym %q of %q", to.term, from)
@@ -117,12 +117,12 @@ func TestSynonyms(t *testing.T) {
 		{"get", "delete"}, {"list", "delete"}, {"accept", "decline"}, {"archive", "restore"}, {"deposit", "withdraw"},
 	} {
 		a, b := newWord(pair[0]).term, newWord(pair[1]).term
-		if hasSynonym(synonyms()[a], b) || hasSynonym(synonyms()[b], a) {
+		if theThesaurus().has(a, b) || theThesaurus().has(b, a) {
 			t.Errorf("%q stands for %q", pair[0], pair[1])
 		}
 	}
-	if len(phrases()) < 50 {
-		t.Errorf("%d phrases, want the whole list", len(phrases()))
+	if n := len(theThesaurus().phrases); n < 50 {
+		t.Errorf("%d phrases, want the whole list", n)
 	}
 }
 
