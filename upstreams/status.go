@@ -101,11 +101,23 @@ func epitaph(l *link) string {
 	if how, ended := l.exit(); ended {
 		parts = append(parts, how)
 	}
-	lines := strings.Split(strings.TrimSpace(l.stderr()), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		parts = append(parts, fmt.Sprintf("last line on stderr: %q", clipText(last, 200)))
+	if line, what := telling(l.stderr()); line != "" {
+		parts = append(parts, fmt.Sprintf("%s on stderr: %q", what, clipText(line, 200)))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// telling picks the line of a child's stderr that says most: the last that
+// speaks of an error, for many programs write a trace or their version after
+// it, else the last. what says which it is.
+func telling(stderr string) (line, what string) {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	for _, l := range slices.Backward(lines) {
+		if strings.Contains(strings.ToLower(l), "error") {
+			return strings.TrimSpace(l), "last error"
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1]), "last line"
 }
 
 // exitError is the end of a child beneath the error that it caused.
@@ -125,15 +137,30 @@ func (s *server) lastWords(l *link, err error) error {
 	return err
 }
 
-// hint says in one sentence what a person can do about an error of a server.
+// AdvisedError is an error whose text says what to do about it, so that
+// [Status] has no Hint beside it.
+type AdvisedError struct{ Err error }
+
+func (e *AdvisedError) Error() string { return e.Err.Error() }
+func (e *AdvisedError) Unwrap() error { return e.Err }
+
+func advised(format string, args ...any) error {
+	return &AdvisedError{fmt.Errorf(format, args...)}
+}
+
+// hint says in one sentence what a person can do about an error of a server,
+// "" if the error says it.
 func hint(cfg *Config, err error) string {
 	var (
 		rpc    *RPCError
 		exited *exitError
 		netErr net.Error
 		slow   slowError
+		told   *AdvisedError
 	)
 	switch {
+	case errors.As(err, &told):
+		return ""
 	case cfg.Broken != nil:
 		return "correct its entry in the configuration"
 	case errors.Is(err, ErrNeedsAuth) && len(cfg.Headers) == 0:

@@ -75,7 +75,7 @@ func startProcess(cfg Config) (c *process, err error) {
 	}
 	if dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("cwd %s is not a folder: create it, or correct cwd", dir)
+			return nil, advised("cwd %s is not a folder: create it, or correct cwd", dir)
 		}
 	}
 	path, err := lookCommand(cfg.Command, dir, env)

@@ -111,7 +111,7 @@ func expandHome(path string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("%s: the home folder is not known: write the whole path", path)
+		return "", advised("%s: the home folder is not known: write the whole path", path)
 	}
 	return filepath.Join(home, rest), nil
 }
@@ -136,9 +136,11 @@ func lookCommand(command, dir string, env []string) (string, error) {
 		case err == nil:
 			return found, nil
 		case errors.Is(err, os.ErrPermission):
-			return "", fmt.Errorf("command %s may not be executed: make it executable (chmod +x), or write the program that runs it as command and the file as its first argument", path)
+			return "", advised("command %s may not be executed: make it executable (chmod +x), or write the program that runs it as command and the file as its first argument", path)
+		case strings.ContainsAny(name, " \t"):
+			return "", advised("command %s does not exist: write the program alone as command and what follows into args, or correct the path", path)
 		default:
-			return "", fmt.Errorf("command %s does not exist: correct the path, or write the name alone to have it looked up in PATH", path)
+			return "", advised("command %s does not exist: correct the path, or write the name alone to have it looked up in PATH", path)
 		}
 	}
 	searched := lookEnv(env, "PATH")
@@ -150,7 +152,7 @@ func lookCommand(command, dir string, env []string) (string, error) {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("command %q was not found in PATH (%s): %s", name, searched, commandHint(name, searched))
+	return "", advised("command %q was not found in PATH (%s): %s", name, searched, commandHint(name, searched))
 }
 
 // commandHint tells what to do about a command that is not in PATH: programs

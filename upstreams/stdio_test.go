@@ -342,6 +342,8 @@ func TestDial_CommandErrors(t *testing.T) {
 		{Config{Command: "./bin/serve it", Cwd: dir}, nil},
 		{Config{Command: "~/tool"}, nil},
 		{Config{Command: "~/nothing"}, []string{filepath.Join(dir, "home/nothing"), "does not exist"}},
+		{Config{Command: "./bin/node server.js", Cwd: dir}, []string{"does not exist", "the program alone as command and what follows into args"}},
+		{Config{Command: "node /srv/x.js"}, []string{"the program alone as command and what follows into args"}},
 		{Config{Command: filepath.Join(dir, "plain")}, []string{"may not be executed", "chmod"}},
 		{Config{Command: filepath.Join(dir, "home/tool"), Cwd: filepath.Join(dir, "gone")}, []string{"cwd", "is not a folder"}},
 		{Config{Command: filepath.Join(dir, "home/tool"), Cwd: "~"}, nil},
@@ -367,6 +369,22 @@ func TestDial_CommandErrors(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("dial(%q) = %v, want %q in it", tc.cfg.Command, err, part)
 			}
+		}
+		if got := hint(&tc.cfg, err); got != "" {
+			t.Errorf("hint(%v) = %q, want none beside an error that says what to do", err, got)
+		}
+	}
+}
+
+func TestTelling(t *testing.T) {
+	for _, tc := range []struct{ stderr, line, what string }{
+		{"", "", "last line"},
+		{"listening\nbye\n", "bye", "last line"},
+		{"x.js:1\nSyntaxError: no\n    at y\n\nNode.js v20.20.2\n", "SyntaxError: no", "last error"},
+		{"error: one\r\nERROR two\r\nend", "ERROR two", "last error"},
+	} {
+		if line, what := telling(tc.stderr); line != tc.line || what != tc.what {
+			t.Errorf("telling(%q) = %q, %q, want %q, %q", tc.stderr, line, what, tc.line, tc.what)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func transportOf(s string) string {
 func (d *decoder) readEnvFile(e *entry) {
 	data, err := os.ReadFile(e.envFile)
 	if err != nil {
-		d.value(e.line, fmt.Sprintf("%s.envFile: %v", e.at, err))
+		d.value(e.line, fmt.Sprintf("%s.envFile: %v; correct the path, or remove it", e.at, err))
 		return
 	}
 	for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
@@ -142,7 +142,7 @@ func (d *decoder) readEnvFile(e *entry) {
 		name = strings.TrimSpace(name)
 		if !ok || name == "" || strings.ContainsAny(name, " \t\"'") {
 			// The line is not shown: it may be a secret.
-			d.value(e.line, fmt.Sprintf("%s.envFile: line %d of %s is not NAME=value", e.at, i+1, e.envFile))
+			d.value(e.line, fmt.Sprintf("%s.envFile: line %d of %s is not NAME=value; correct it", e.at, i+1, e.envFile))
 			return
 		}
 		if _, ok := e.config.Env[name]; ok {

@@ -186,7 +186,7 @@ func (d *decoder) checkServer(e *entry) {
 		}
 	}
 	if len(e.faults) > 0 {
-		c.Broken = errors.New(strings.Join(e.faults, "; "))
+		c.Broken = &upstreams.AdvisedError{Err: errors.New(strings.Join(e.faults, "; "))}
 	}
 	if err := c.Validate(); err != nil {
 		d.problem(e.line, err.Error())
@@ -201,7 +201,7 @@ func (d *decoder) checkHeaders(e *entry) {
 		case !validHeaderName(name):
 			d.problem(e.lines[name], fmt.Sprintf("%s.headers: %q cannot be the name of a header", e.at, name))
 		case strings.ContainsAny(value, "\r\n\x00"):
-			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s holds a line break", e.at, name))
+			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s holds a line break; remove it", e.at, name))
 		case http.CanonicalHeaderKey(name) == "Authorization" && emptyCredentials(value):
 			d.value(e.lines[name], fmt.Sprintf("%s.headers.%s has no credentials after the scheme; write the token or ${NAME}", e.at, name))
 		case strings.EqualFold(name, upstreams.DepthHeader):
@@ -227,13 +227,13 @@ func (d *decoder) checkURL(e *entry) {
 	u, err := url.Parse(e.config.URL.Reveal())
 	switch {
 	case err != nil: // its text would hold the URL
-		d.value(e.line, e.at+".url cannot be read as an address such as https://host/mcp")
+		d.value(e.line, e.at+".url cannot be read; write an address such as https://host/mcp")
 	case u.Scheme == "":
 		d.value(e.line, e.at+".url must begin with http:// or https://, it has neither")
 	case u.Scheme != "http" && u.Scheme != "https":
 		d.value(e.line, fmt.Sprintf("%s.url must begin with http:// or https://, not %q", e.at, u.Scheme+":"))
 	case u.Host == "":
-		d.value(e.line, e.at+".url names no host")
+		d.value(e.line, e.at+".url names no host; write an address such as https://host/mcp")
 	}
 }
 
