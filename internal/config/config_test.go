@@ -161,6 +161,8 @@ func TestLoad_RefusesWithLineAndNearestKey(t *testing.T) {
 		{"mcpServers: {a: {command: x, trust: true}}", 1, []string{"none, schema or full"}},
 		{"mcpServers: {a: {command: x, trust: ful}}", 1, []string{`did you mean "full"?`}},
 		{"mcpServers: {a: {url: 'http://h', headersHelper: x}}", 1, []string{"headers: {Authorization:"}},
+		{"mcpServers: {a: {url: 'http://h', auth: {CLIENT_ID: x}}}", 1, []string{"this version has no login", "headers: {Authorization:"}},
+		{"numStartups: 3\nmcpServers: {}\nuserID: x\ntipsHistory: {}", 1, []string{`unknown key "numStartups": paste only the mcpServers block`}},
 		{"mcpServers: {a: {command: x, environment: {}}}", 1, []string{`write "env"`}},
 		{"inputs: []\nservers: {}", 1, []string{"${NAME} in place of ${input:"}},
 		{"mcpServers: {a: {command: x, env: {K: '${input:key}'}}}", 1, []string{"${input:key}", "set NAME in the environment"}},

@@ -53,15 +53,35 @@ func (d *decoder) object(n *yaml.Node, at string, known fields) {
 	if !d.is(n, at, yaml.MappingNode, "a mapping") {
 		return
 	}
+	settings := at == "" && othersSettings(n, known)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		read, ok := known[key.Value]
-		if !ok {
+		switch {
+		case !ok && settings:
+			d.problem(key.Line, fmt.Sprintf("unknown key %q: paste only the mcpServers block of another program's settings", key.Value))
+			continue
+		case !ok:
 			d.unknown(key, value, at, known)
 			continue
 		}
 		read(d, value, join(at, key.Value))
 	}
+}
+
+// othersSettings tells whether a file is the whole settings of another program,
+// such as ~/.claude.json: servers among many keys that are not ours.
+func othersSettings(n *yaml.Node, known fields) bool {
+	const many = 3 // more than one misspells
+	servers, foreign := false, 0
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i].Value
+		servers = servers || key == "mcpServers"
+		if known[key] == nil && !notYet[key] && nearest(key, slices.Sorted(maps.Keys(known))) == "" {
+			foreign++
+		}
+	}
+	return servers && foreign >= many
 }
 
 func join(at, key string) string {
@@ -79,6 +99,8 @@ var notYet = map[string]bool{
 	"mcpServers.sessions": true, "mcpServers.passthrough": true,
 }
 
+const noLogin = `this version has no login; write headers: {Authorization: "Bearer ${TOKEN}"}`
+
 // instead are keys of other programs that have no counterpart of the same
 // meaning, and what to write.
 var instead = map[string]string{
@@ -94,7 +116,8 @@ var instead = map[string]string{
 	"mcpServers.enabled_tools":       `write toolFilter: {include: [...]}`,
 	"mcpServers.disabled_tools":      `write toolFilter: {exclude: [...]}`,
 	"mcpServers.disabledTools":       `write toolFilter: {exclude: [...]}`,
-	"mcpServers.oauth":               `this version has no login; write headers: {Authorization: "Bearer ${TOKEN}"}`,
+	"mcpServers.auth":                noLogin,
+	"mcpServers.oauth":               noLogin,
 }
 
 func (d *decoder) unknown(key, value *yaml.Node, at string, known fields) {

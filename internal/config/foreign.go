@@ -107,7 +107,11 @@ func (d *decoder) translate(e *entry) {
 	}
 	if len(e.ignored) > 0 {
 		slices.Sort(e.ignored)
-		d.warn(e.line, fmt.Sprintf("%s: %s of another program has no meaning here and is ignored", e.at, strings.Join(e.ignored, ", ")))
+		rest := "has no meaning here and is ignored"
+		if len(e.ignored) > 1 {
+			rest = "have no meaning here and are ignored"
+		}
+		d.warn(e.line, fmt.Sprintf("%s: %s of another program %s", e.at, strings.Join(e.ignored, ", "), rest))
 	}
 }
 
