@@ -191,7 +191,7 @@ func TestAttacks(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(25 * time.Millisecond):
 			}
 			if r := mustRun(t, honest, `return (await tools.call("add", {a: 1, b: 2})).sum`, nil); what(r) != "3" {
 				t.Errorf("a run beside an attack = %s, want 3", what(r))

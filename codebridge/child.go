@@ -89,6 +89,7 @@ type child struct {
 	// owned by workerMain's goroutine
 	guest *guest
 	calls int // of the running program: not answered yet
+	lines int // of its console
 	ended bool
 	last  lastLine
 	value outcome
@@ -155,6 +156,7 @@ func (c *child) line(l []byte) {
 	rest := l[1:]
 	switch l[0] {
 	case 'l':
+		c.lines++
 		c.send(frameLog, rest)
 	case 'n':
 		c.send(frameDrop, rest)
@@ -180,10 +182,11 @@ func (c *child) run(payload []byte) bool {
 	if json.Unmarshal(payload, &f) != nil {
 		return false
 	}
-	c.calls, c.ended, c.last, c.value = 0, false, lastLine{}, outcome{}
+	c.calls, c.lines, c.ended, c.last, c.value = 0, 0, false, lastLine{}, outcome{}
 	src := parseSource(f.Source)
 	failure, trap := c.execute(src, f)
 	done := doneFrame{Error: failure, Unwaited: c.last.Unwaited, Dropped: c.last.Dropped, Reuse: !trap}
+	done.Silent = c.value.Nothing && c.lines == 0 && !src.hasWord("return")
 	c.sendJSON(frameDone, done)
 	if trap {
 		return false

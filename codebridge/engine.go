@@ -142,7 +142,7 @@ func (e *Engine) Check(ctx context.Context) error {
 func (e *Engine) Warm() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.total == 0 {
+	if e.total == 0 && !e.closed {
 		e.growLocked()
 	}
 }

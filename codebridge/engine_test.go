@@ -392,7 +392,7 @@ func (h *laneHost) Lane(fn string, args json.RawMessage) string {
 }
 
 func TestRun_ClockRests(t *testing.T) {
-	const limit = 400
+	const limit = 300
 	e := newEngine(t, Config{Workers: 1, TimeoutMs: limit})
 	slow := func(ctx context.Context, c *Call, args json.RawMessage) (string, error) {
 		resume := c.Rest()

@@ -114,10 +114,11 @@ type runFrame struct {
 
 // outcome is what the guest says when the body has ended.
 type outcome struct {
-	OK    bool
-	Value rawJSON     // if OK and not Over
-	Over  *oversize   // if the value is too large
-	Error *guestError // if not OK
+	OK      bool
+	Nothing bool        // the value is undefined
+	Value   rawJSON     // if OK and not Over
+	Over    *oversize   // if the value is too large
+	Error   *guestError // if not OK
 }
 
 // oversize describes a value over the output limit.
@@ -141,6 +142,7 @@ type doneFrame struct {
 	Error    *Error   // nil: it ended well
 	Unwaited []string // calls that the body did not wait for
 	Dropped  int      // log lines not sent
+	Silent   bool     // it told nothing: no value, no line, and no return in its text
 	Reuse    bool     // the child can take another program
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	soakRuns = flag.Int("soak", 300, "how many programs TestSoak runs")
+	soakRuns = flag.Int("soak", 200, "how many programs TestSoak runs")
 	long     = flag.Bool("long", false, "let TestSoak run 20,000 programs")
 )
 

@@ -381,7 +381,7 @@
       v = await settled(v);
       const j = toJSON(v, maxOutput, false);
       if (j.over) print('v{"OK":true,"Over":' + oversizeJSON(j, v) + "}");
-      else print('v{"OK":true,"Value":' + j.text + "}");
+      else print('v{"OK":true,"Nothing":' + (v === undefined) + ',"Value":' + j.text + "}");
     } catch (e) {
       print('v{"OK":false,"Error":' + errorJSON(e) + "}");
     }

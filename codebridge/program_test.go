@@ -395,6 +395,26 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+// TestConsole_Nothing: a program from which nothing comes is told why, others
+// are left alone.
+func TestConsole_Nothing(t *testing.T) {
+	for source, want := range map[string]int{
+		"const a = 1": 1, "if (true) { 1 }": 1, "let a\na": 1,
+		"return": 0, "return undefined": 0, "console.log(1)": 0, "null": 0, "1": 0,
+	} {
+		r := mustRun(t, sharedEngine(t), source, nil)
+		notes := 0
+		for _, l := range r.Logs {
+			if strings.HasPrefix(l, "note: the program returned nothing") {
+				notes++
+			}
+		}
+		if r.Error != nil || notes != want {
+			t.Errorf("Run(%q) = %s with the logs %q, want %d notes", source, what(r), r.Logs, want)
+		}
+	}
+}
+
 // TestOutputLimit: too large a value is never cut, but described.
 func TestOutputLimit(t *testing.T) {
 	r := mustRun(t, sharedEngine(t), `return {items: Array.from({length: 9000}, (_, i) => ({id: i, name: "item " + i})), total: 9000}`, nil)

@@ -270,6 +270,9 @@ func (r *run) done(payload []byte) (*Error, bool) {
 		return &Error{Kind: Crash, Message: "the sandbox process broke its protocol: success without a value"}, false
 	}
 	r.unsent = max(r.unsent, d.Dropped)
+	if d.Silent && d.Error == nil {
+		r.notes = append(r.notes, "note: the program returned nothing; end it with return and what you want to see")
+	}
 	if n := len(d.Unwaited); n > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("note: not awaited by the program, finished before it ended: %s; write await", strings.Join(d.Unwaited[:min(n, 10)], ", ")))
 	}

@@ -86,6 +86,16 @@ func (s *source) word(i int) string {
 	return s.text[s.tokens[i].start:s.tokens[i].end]
 }
 
+// hasWord tells whether a word stands somewhere in the code.
+func (s *source) hasWord(w string) bool {
+	for i, t := range s.tokens {
+		if t.kind == tokenWord && s.word(i) == w {
+			return true
+		}
+	}
+	return false
+}
+
 // blankExports makes "export default x" and "export const x" plain statements
 // of the same length.
 func (s *source) blankExports() {
