@@ -157,8 +157,8 @@ const (
 	maxNearText = 200 // bytes of a selector that suggestions look at
 )
 
-// near returns at most 3 names that may be meant, best first: full names, or
-// ids where the full name is not unique.
+// near returns at most 3 names that may be meant, best first: ids if an id is
+// asked for or the full name is not unique, else full names.
 func (c *catalog) near(name string) []string {
 	if len(name) > maxNearText {
 		name = strings.ToValidUTF8(name[:maxNearText], "")
@@ -167,6 +167,7 @@ func (c *catalog) near(name string) []string {
 	if len(wanted.words) == 0 {
 		return nil
 	}
+	asID := strings.HasPrefix(name, "mcp:")
 	type candidate struct {
 		score, distance int
 		name            string
@@ -182,7 +183,7 @@ func (c *catalog) near(name string) []string {
 			continue
 		}
 		shown := t.FullName
-		if c.full.more[shown] != nil {
+		if asID || c.full.more[shown] != nil {
 			shown = OneLine(t.ID, 0)
 		}
 		best = append(best, candidate{score, distance, shown})

@@ -122,6 +122,7 @@ func TestView_ResolveSuggests(t *testing.T) {
 		{"mcp__toolsearch-mcp__calendar__create_event", []string{"calendar__create_event"}},
 		{"calendar.createEvent", []string{"calendar__create_event", "calendar__delete_event"}},
 		{"github__serch_code", []string{"github__search_code"}},
+		{"mcp:github:serch_code", []string{"mcp:github:search_code"}},
 		{"pull_requests", []string{"github__create_pull_request"}},
 		{"tool_call", []string{"other__tool_call"}},
 		{"read_text_file", []string{"files__with-history-0a1b2c"}},
