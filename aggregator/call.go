@@ -56,7 +56,7 @@ func (s *Server) offers(c *session, tool *control) bool {
 // callListed calls a tool of a server by its own name: one that was listed, or
 // one of the catalog that was not (hydration).
 func (s *Server) callListed(ctx context.Context, call *controlCall, name string) (json.RawMessage, error) {
-	p := phrasesFor(call.session.face().mode)
+	p := phrasesFor(call.session)
 	if controlNamed(strings.TrimSpace(name)) != nil {
 		return nil, invalidParams("%s is not offered in this mode; %s", strings.TrimSpace(name), p.instead())
 	}
@@ -93,7 +93,7 @@ func (s *Server) callListed(ctx context.Context, call *controlCall, name string)
 
 // controlCall answers tool_call.
 func (s *Server) controlCall(ctx context.Context, call *controlCall) (json.RawMessage, error) {
-	p := phrasesFor(call.session.face().mode)
+	p := phrasesFor(call.session)
 	fixed, f := s.repair(ctx, call.session.caller(), call.args, p)
 	if f != nil {
 		return f.result(), nil

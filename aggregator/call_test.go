@@ -227,7 +227,7 @@ func TestCall_Selectors(t *testing.T) {
 	if a.status() != statusUnknown || !strings.Contains(a.text(), "mcp:parcelshop:send_item, mcp:postoffice:send_item") {
 		t.Errorf("tool_call of a name that two servers have = %+v, want both ids", a)
 	}
-	if a := decode(t, r.local(t, nameCall, `{"id":"stmp"}`)); a.status() != statusUnknown || !strings.Contains(a.text(), "tool_search") {
+	if a := decode(t, r.local(t, nameCall, `{"id":"stmp"}`)); a.status() != statusUnknown || !strings.Contains(a.text(), `find it first: toolsearch-mcp search "stmp"`) {
 		t.Errorf("tool_call of an unknown name = %+v, want the next step", a)
 	}
 }

@@ -40,9 +40,9 @@ func (s *Server) controlDescribe(ctx context.Context, call *controlCall) (json.R
 	if v := o.Get("path"); !rawjson.IsNull(v) && !ok {
 		return errorResult(fmt.Sprintf("tool_describe: path must be a string such as /parameters/properties/filter, got %s", kindOf(v))), nil
 	}
-	text, f := s.describe(ctx, call.session, selector, path, s.current().MaxAnswerChars, phrasesFor(call.session.face().mode))
+	text, f := s.describe(ctx, call.session, selector, path, s.current().MaxAnswerChars, phrasesFor(call.session))
 	if f != nil {
-		return errorResult(f.text), nil
+		return f.result(), nil
 	}
 	return textResult(string(text)), nil
 }

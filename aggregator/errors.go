@@ -53,7 +53,11 @@ func unknownTool(err error, selector string, p phrases) *failure {
 	f.text = fmt.Sprintf("there is no tool %q", shown)
 	if near != nil && len(near.Near) > 0 {
 		f.text += "; did you mean " + strings.Join(clean(near.Near), ", ") + "?"
-		f.text += fmt.Sprintf(" Call one of them by %s; else %s", p.call, p.next(wordsOf(selector)))
+		them := "it"
+		if len(near.Near) > 1 {
+			them = "one of them"
+		}
+		f.text += fmt.Sprintf(" Call %s by %s; else %s", them, p.call, p.next(wordsOf(selector)))
 		return f
 	}
 	f.text += "; " + p.next(wordsOf(selector))

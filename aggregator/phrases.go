@@ -48,12 +48,30 @@ var phrasesOff = phrases{
 	example: func(_, signature string) string { return "arguments that fit " + signature },
 }
 
+// phrasesShell are for a person who uses the commands of the program.
+var phrasesShell = phrases{
+	call: "toolsearch-mcp call",
+	search: func(words string) string {
+		return fmt.Sprintf("toolsearch-mcp search %s", quote(words))
+	},
+	example: func(id, signature string) string {
+		return fmt.Sprintf("toolsearch-mcp call %s with a JSON object: %s", id, signature)
+	},
+	own: map[string]string{
+		nameSearch: "toolsearch-mcp search", nameDescribe: "toolsearch-mcp describe",
+		nameCall: "toolsearch-mcp call", nameCode: "toolsearch-mcp code",
+	},
+}
+
 func codeSnippet(expression string) string {
 	return fmt.Sprintf(`%s {"code":%s}`, nameCode, quote("return "+expression))
 }
 
-func phrasesFor(m Mode) phrases {
-	switch m {
+func phrasesFor(c *session) phrases {
+	if c.local {
+		return phrasesShell
+	}
+	switch c.face().mode {
 	case ModeCode:
 		return phrasesCode
 	case ModeOff:

@@ -52,7 +52,7 @@ func (s *Server) controlSearch(ctx context.Context, call *controlCall) (json.Raw
 	}
 	view := s.dir.View(call.session.caller().Profile)
 	text, note := fitHits(found, batch, settings.MaxAnswerChars, func(dropped int) string {
-		return s.searchNote(view, found, dropped, phrasesFor(call.session.face().mode))
+		return s.searchNote(view, found, dropped)
 	})
 	return textResult(text, note), nil
 }
@@ -290,13 +290,15 @@ func dropHit(groups []group) bool {
 
 // searchNote is the second block of a search: what the hits do not say. "" if
 // there is nothing.
-func (s *Server) searchNote(view *directory.View, groups []group, dropped int, p phrases) string {
+func (s *Server) searchNote(view *directory.View, groups []group, dropped int) string {
 	var parts []string
 	if dropped > 0 {
 		parts = append(parts, fmt.Sprintf("%d more hits did not fit; lower limit, or search more narrowly.", dropped))
 	}
 	var names []string
+	known := false
 	for _, info := range view.Servers() {
+		known = known || info.Known
 		names = append(names, directory.OneLine(info.Name, 40))
 	}
 	trouble := s.trouble(view)
@@ -311,6 +313,10 @@ func (s *Server) searchNote(view *directory.View, groups []group, dropped int, p
 	switch {
 	case len(names) == 0 && none:
 		parts = append(parts, "No server is configured or visible to you.")
+	case none && !known && !s.started.Load(): // in a command
+		return "No tools are known yet: run toolsearch-mcp check, or search with --wait."
+	case none && !known:
+		parts = append(parts, "No tools are known yet.")
 	case none:
 		blank := strings.TrimSpace(strings.Join(missed, "")) == ""
 		if blank {

@@ -156,6 +156,20 @@ func search(t *testing.T, r *rig, args string) (hits []directory.Hit, note strin
 	return hits, note
 }
 
+func TestSearch_NothingKnown(t *testing.T) {
+	idle := newRig(t, newFakeServers(fakeServer{Name: "files", State: upstreams.Idle}), rigOptions{})
+	want := "No tools are known yet: run toolsearch-mcp check, or search with --wait."
+	if hits, note := search(t, idle, `{"query":"write file"}`); len(hits) != 0 || note != want {
+		t.Errorf("search before any start = %d hits, note %q, want none and %q", len(hits), note, want)
+	}
+	down := newRig(t, newFakeServers(fakeServer{Name: "files", State: upstreams.Backoff}), rigOptions{})
+	down.Start()
+	want = "No tools are known yet. Down: files (tell the user to run toolsearch-mcp check)."
+	if hits, note := search(t, down, `{"query":"write file"}`); len(hits) != 0 || note != want {
+		t.Errorf("search while all are down = %d hits, note %q, want none and %q", len(hits), note, want)
+	}
+}
+
 func TestSearch_Notes(t *testing.T) {
 	servers := []fakeServer{
 		{Name: "calendar", Tools: []json.RawMessage{tool("create_event", "Create an event.", "")}},

@@ -222,10 +222,7 @@ func (a *app) printHits(r *toolResult) error {
 		}
 		fmt.Fprintf(a.stdout, "%s%s\n    %s\n    %s\n", h.ID, bracketed(h.Hints), h.Description, h.Input)
 	}
-	a.printNotes(r)
-	if len(hits) == 0 {
-		fmt.Fprintln(a.stderr, `toolsearch-mcp: no tool found; other words, or "toolsearch-mcp check" to fill the cache, may help`)
-	}
+	a.printNotes(r) // of no hits too
 	return nil
 }
 
