@@ -85,7 +85,7 @@ func (a *app) check(ctx context.Context) error {
 	}
 	defer p.close()
 	if isTerminal(a.stderr) {
-		fmt.Fprintf(a.stderr, "connecting to %d servers\n", len(p.config.Servers))
+		fmt.Fprintf(a.stderr, "connecting to %s\n", counted(len(p.config.Servers), "server"))
 	}
 	if err := p.settle(ctx); err != nil {
 		return err
@@ -148,7 +148,9 @@ func (p *program) report(ctx context.Context) (*report, error) {
 		}
 	}
 	r.Warnings = append(r.Warnings, nameWarnings(snapshot.Tools)...)
-	r.Warnings = append(r.Warnings, p.policy.Unmatched(snapshot.Tools)...)
+	if r.OK { // else a pattern may be meant for a server that is not there
+		r.Warnings = append(r.Warnings, p.policy.Unmatched(snapshot.Tools)...)
+	}
 
 	size, tools, err := p.listed(ctx, p.app.profile)
 	if err != nil {
@@ -226,6 +228,14 @@ func some(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 }
 
+// counted is a number and what it counts.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 func (r *report) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, mode %s\n\n", r.Config, r.Mode)
@@ -243,7 +253,7 @@ func (r *report) text() string {
 	}
 	fmt.Fprintf(table, "all\t\t\t%d\t%d\t%d\t\n", tools, size, size/bytesPerToken)
 	_ = table.Flush() // a strings.Builder does not fail
-	fmt.Fprintf(&b, "\nclients are shown %d tools, %d bytes, about %d tokens\n", r.Listed.Tools, r.Listed.Bytes, r.Listed.Bytes/bytesPerToken)
+	fmt.Fprintf(&b, "\nclients are shown %s, %d bytes, about %d tokens\n", counted(r.Listed.Tools, "tool"), r.Listed.Bytes, r.Listed.Bytes/bytesPerToken)
 
 	for _, s := range r.Servers {
 		if s.Stderr != "" {

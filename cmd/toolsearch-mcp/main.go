@@ -118,6 +118,10 @@ stdin and stdout. Try "toolsearch-mcp demo" first: it needs no configuration.`,
 	flags.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default info on a terminal, else warn)")
 	flags.StringVar(&a.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
 	a.modeFlags(root)
+	for _, name := range []string{"mode", "profile"} {
+		flag := root.Flags().Lookup(name)
+		flag.Usage = "as of serve: " + flag.Usage
+	}
 	root.AddCommand(a.serveCommand(), a.demoCommand(), a.checkCommand(), a.searchCommand(),
 		a.describeCommand(), a.callCommand(), a.codeCommand(), a.versionCommand())
 	return root
