@@ -11,7 +11,7 @@ import (
 )
 
 // weights say what a word counts in each field, in tenths.
-var weights = [fields]int{inName: 30, inServer: 15, inText: 10, inParam: 5, inNotes: 3, inAbout: 6, inEnum: 6}
+var weights = [fields]int{inName: 30, inServer: 15, inText: 10, inParam: 5, inNotes: 3, inAbout: 10, inEnum: 6}
 
 // The constants of BM25; k1 is in tenths of a word, like the weights.
 const (
