@@ -137,16 +137,6 @@ func (e *Engine) Check(ctx context.Context) error {
 	return nil
 }
 
-// Warm starts a worker in the background if there is none, so that the next
-// program does not wait for one.
-func (e *Engine) Warm() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.total == 0 && !e.closed {
-		e.growLocked()
-	}
-}
-
 // Close ends all workers and the programs in them, and waits for them.
 func (e *Engine) Close() error {
 	e.mu.Lock()

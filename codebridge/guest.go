@@ -25,8 +25,8 @@ var (
 // rawJSON is JSON inside JSON.
 type rawJSON = json.RawMessage
 
-// guest is one JavaScript runtime, inside the child. It is the only user of
-// qjs, and uses its public API alone.
+// guest is one JavaScript runtime, inside the child. It and unit are the only
+// users of qjs, by its public API alone.
 //
 // A guest serves one program at a time. Between two programs reset puts its
 // whole memory back to what it was before the first: all that JavaScript can
