@@ -41,8 +41,11 @@ func (c counts) add(f field) counts {
 	return c + 1<<fieldBits[f]
 }
 
-// bag is the words of one tool.
-type bag map[string]counts
+// docTerm is a word of a tool and how often it has it.
+type docTerm struct {
+	word *word
+	n    counts
+}
 
 // Texts are read up to these sizes; a longer one is a manual, not a name.
 const (
@@ -51,31 +54,39 @@ const (
 	maxDepth = 5       // levels of a schema
 )
 
-// analyzer fills bags. It is for one goroutine.
+// analyzer reads the words of tools. It is for one goroutine.
 type analyzer struct {
 	words []*word
+	terms []docTerm
+	place map[string]int // of a term in terms
 }
 
-// fill replaces the content of b by the words of t.
-func (a *analyzer) fill(b bag, t *upstreams.Tool, s upstreams.ServerInfo) {
-	clear(b)
-	a.add(b, inName, t.Name)
+// read returns the words of t, each once, in the order of their appearance.
+// They are good until the next call.
+func (a *analyzer) read(t *upstreams.Tool, s upstreams.ServerInfo) []docTerm {
+	if a.place == nil {
+		a.place = make(map[string]int)
+	}
+	clear(a.place)
+	a.terms = a.terms[:0]
+	a.add(inName, t.Name)
 	if t.Title != "" && t.Title != t.Name {
-		a.addNew(b, inName, t.Title)
+		a.addNew(inName, t.Title)
 	}
-	a.add(b, inServer, t.Server)
-	a.add(b, inText, cut(t.Description, maxText))
+	a.add(inServer, t.Server)
 	if s.Title != "" && s.Title != t.Server {
-		a.addNew(b, inServer, s.Title)
+		a.addNew(inServer, s.Title)
 	}
-	a.add(b, inAbout, cut(s.Description, maxAbout))
-	a.add(b, inAbout, cut(s.Instructions, maxAbout))
+	a.add(inText, cut(t.Description, maxText))
+	a.add(inAbout, cut(s.Description, maxAbout))
+	a.add(inAbout, cut(s.Instructions, maxAbout))
 	if t.Trust != upstreams.TrustNone && len(t.InputSchema) > 0 {
 		var node schemaNode
 		// What does not fit is left out: a broken schema must not hide a tool.
 		_ = json.Unmarshal(t.InputSchema, &node)
-		a.addSchema(b, &node, 0)
+		a.addSchema(&node, 0)
 	}
+	return a.terms
 }
 
 func (a *analyzer) split(text string) []*word {
@@ -83,19 +94,34 @@ func (a *analyzer) split(text string) []*word {
 	return a.words
 }
 
-func (a *analyzer) add(b bag, f field, text string) {
+// at returns the place of a word among the terms of the tool.
+func (a *analyzer) at(w *word) *docTerm {
+	i, ok := a.place[w.term]
+	if !ok {
+		i = len(a.terms)
+		a.place[w.term] = i
+		a.terms = append(a.terms, docTerm{word: w})
+	}
+	return &a.terms[i]
+}
+
+func (a *analyzer) add(f field, text string) {
 	for _, w := range a.split(text) {
 		if !w.stop {
-			b[w.term] = b[w.term].add(f)
+			t := a.at(w)
+			t.n = t.n.add(f)
 		}
 	}
 }
 
 // addNew is add, but for words that the field has already.
-func (a *analyzer) addNew(b bag, f field, text string) {
+func (a *analyzer) addNew(f field, text string) {
 	for _, w := range a.split(text) {
-		if !w.stop && b[w.term].in(f) == 0 {
-			b[w.term] = b[w.term].add(f)
+		if w.stop {
+			continue
+		}
+		if t := a.at(w); t.n.in(f) == 0 {
+			t.n = t.n.add(f)
 		}
 	}
 }
@@ -111,27 +137,27 @@ type schemaNode struct {
 	Defs        map[string]*schemaNode `json:"$defs"`
 }
 
-func (a *analyzer) addSchema(b bag, n *schemaNode, depth int) {
+func (a *analyzer) addSchema(n *schemaNode, depth int) {
 	if n == nil || depth > maxDepth {
 		return
 	}
 	for _, v := range n.Enum {
 		if s, ok := v.(string); ok {
-			a.add(b, inEnum, cut(s, maxWord))
+			a.add(inEnum, cut(s, maxWord))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-		a.add(b, inParam, name)
+		a.add(inParam, name)
 		if p := n.Properties[name]; p != nil {
-			a.add(b, inNotes, cut(p.Description, maxText))
-			a.addSchema(b, p, depth+1)
+			a.add(inNotes, cut(p.Description, maxText))
+			a.addSchema(p, depth+1)
 		}
 	}
 	for _, sub := range slices.Concat([]*schemaNode{n.Items}, n.AnyOf, n.OneOf) {
-		a.addSchema(b, sub, depth+1)
+		a.addSchema(sub, depth+1)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Defs)) {
-		a.addSchema(b, n.Defs[name], depth+1)
+		a.addSchema(n.Defs[name], depth+1)
 	}
 }
 

@@ -1,11 +1,11 @@
 package directory
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -137,15 +137,6 @@ type change struct {
 	namesGone, namesNew []nameKey
 
 	analyzer analyzer
-	bag      bag
-}
-
-func (c *change) fill(t *upstreams.Tool, s upstreams.ServerInfo) bag {
-	if c.bag == nil {
-		c.bag = make(bag)
-	}
-	c.analyzer.fill(c.bag, t, s)
-	return c.bag
 }
 
 func (ix *index) insertLocked(c *change, t *upstreams.Tool, s upstreams.ServerInfo) {
@@ -159,34 +150,31 @@ func (ix *index) insertLocked(c *change, t *upstreams.Tool, s upstreams.ServerIn
 	}
 	ix.docs[t.ID] = d
 
-	words := c.fill(t, s)
-	field := &docField{slot: d.slot, terms: make([]docTerm, 0, len(words))}
-	for term, n := range words {
-		field.terms = append(field.terms, docTerm{term, n})
-		d.length += weigh(n)
-		if n.in(inName) > 0 {
+	field := &docField{slot: d.slot, terms: slices.Clone(c.analyzer.read(t, s))}
+	for _, t := range field.terms {
+		d.length += weigh(t.n)
+		if t.n.in(inName) > 0 {
 			d.names++
 		}
-		c.words[term]++
+		c.words[t.word.term]++
 	}
-	slices.SortFunc(field.terms, func(a, b docTerm) int { return cmp.Compare(a.term, b.term) })
 	d.mean = meanOf(field.terms)
 	ix.length += d.length
 	ix.means.add(&d.mean, +1)
-	c.batch.Update(docID(t.ID), document{docID(t.ID), field})
+	c.batch.Insert(document{slotID(d.slot), field})
 	c.writes++
 	c.namesNew = appendNames(c.namesNew, t, d.slot)
 }
 
 func (ix *index) removeLocked(c *change, d *doc) {
-	for term := range c.fill(d.tool, d.server) {
-		c.words[term]--
+	for _, t := range c.analyzer.read(d.tool, d.server) {
+		c.words[t.word.term]--
 	}
 	ix.length -= d.length
 	ix.means.add(&d.mean, -1)
 	ix.slots[d.slot] = nil
 	c.freed = append(c.freed, d.slot)
-	c.batch.Delete(docID(d.tool.ID))
+	c.batch.Delete(slotID(d.slot))
 	c.writes++
 	c.namesGone = appendNames(c.namesGone, d.tool, d.slot)
 }
@@ -290,7 +278,11 @@ func (d document) EachField(visit segment.VisitField) {
 	visit(d.words)
 }
 
+// docID is a document's name in bluge, which knows a tool by its slot: a
+// slot is given back only after its document is deleted.
 type docID string
+
+func slotID(slot uint32) docID { return docID(strconv.FormatUint(uint64(slot), 36)) }
 
 func (docID) Field() string   { return "_id" }
 func (id docID) Term() []byte { return []byte(id) }
@@ -327,12 +319,7 @@ func (f *docField) EachTerm(visit segment.VisitTerm) {
 	}
 }
 
-type docTerm struct {
-	term string
-	n    counts
-}
-
-func (t *docTerm) Term() []byte                       { return []byte(t.term) }
+func (t *docTerm) Term() []byte                       { return t.word.bytes }
 func (t *docTerm) Frequency() int                     { return int(t.n) }
 func (*docTerm) EachLocation(_ segment.VisitLocation) {}
 
@@ -358,10 +345,18 @@ func meanOf(terms []docTerm) smallVector {
 	table := vectors()
 	var sum vector
 	for _, t := range terms {
-		if row := table.row(t.term); row >= 0 {
-			sum.add(&table.rows[row], float32(math.Log(1+float64(weigh(t.n))/10)))
+		if t.word.row >= 0 {
+			sum.add(&table.rows[t.word.row], logWeight[min(weigh(t.n), len(logWeight)-1)])
 		}
 	}
 	sum.normalize()
 	return sum.small()
 }
+
+// logWeight tames the weighted frequency of a word, which is in tenths.
+var logWeight = func() (table [512]float32) {
+	for i := range table {
+		table[i] = float32(math.Log(1 + float64(i)/10))
+	}
+	return table
+}()

@@ -109,9 +109,8 @@ func (p *parser) word(w *word, extra []alternative) {
 			g.alts = append(g.alts, alternative{term, share, p.r.idf(n)})
 		}
 	}
-	row := vectors().row(w.term)
-	if row >= 0 {
-		p.q.mean.add(&vectors().rows[row], float32(g.weight*idf))
+	if w.row >= 0 {
+		p.q.mean.add(&vectors().rows[w.row], float32(g.weight*idf))
 	}
 	if df > 0 {
 		share := 1.0
@@ -143,7 +142,7 @@ func (p *parser) word(w *word, extra []alternative) {
 	}
 	switch {
 	case df > 0:
-	case row >= 0:
+	case w.row >= 0:
 		for _, n := range v.near(w.term, meaningMost, meaningLeast) {
 			if p.times[n.term] == 0 {
 				add(n.term, meaningShare*n.cos)

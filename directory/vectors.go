@@ -61,12 +61,21 @@ var vectors = sync.OnceValue(func() *vectorTable {
 	at := len(wordVectors) - vectorRow*vectorStems
 	t := &vectorTable{terms: strings.Split(wordVectors[:at], "\n"), rows: make([]vector, vectorStems)}
 	for i := range t.rows {
-		v := &t.rows[i]
-		for j, b := range []byte(wordVectors[at+i*vectorRow+2 : at+(i+1)*vectorRow]) {
-			v[2*j] = float32(b&15) - 8
-			v[2*j+1] = float32(b>>4) - 8
+		row := wordVectors[at+i*vectorRow+2 : at+(i+1)*vectorRow]
+		length := 0
+		for j := range len(row) {
+			low, high := int(row[j]&15)-8, int(row[j]>>4)-8
+			length += low*low + high*high
 		}
-		v.normalize()
+		scale := float32(1 / math.Sqrt(float64(max(length, 1))))
+		var value [16]float32
+		for n := range value {
+			value[n] = float32(n-8) * scale
+		}
+		v := &t.rows[i]
+		for j := range len(row) {
+			v[2*j], v[2*j+1] = value[row[j]&15], value[row[j]>>4]
+		}
 	}
 	return t
 })

@@ -12,9 +12,11 @@ import (
 // word is one word of a text in the forms that ranking needs. Words are shared
 // and must not be changed.
 type word struct {
-	text string // folded: lower case, without accents
-	term string // its stem: what the index knows it by
-	stop bool   // carries no meaning of its own in a query
+	text  string // folded: lower case, without accents
+	term  string // its stem: what the index knows it by
+	stop  bool   // carries no meaning of its own in a query
+	bytes []byte // of term, as bluge wants it
+	row   int32  // of term in the table of word vectors, -1 for none
 }
 
 // appendWords appends the words of text to dst: runs of letters and digits,
@@ -190,6 +192,8 @@ func newWord(text string) *word {
 			w.term = strings.Clone(stem)
 		}
 	}
+	w.bytes = []byte(w.term)
+	w.row = vectors().row(w.term)
 	return w
 }
 
