@@ -174,7 +174,7 @@ func (s *Server) Run(ctx context.Context, transport mcp.Transport) error {
 		// Not ss.Close, which waits for the answers to all requests: the end
 		// of the connection cancels them.
 		conn.close()
-		<-gone
+		<-gone //nolint:errcheck // the end is ours
 		return context.Cause(ctx)
 	}
 }

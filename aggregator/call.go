@@ -130,8 +130,7 @@ func (s *Server) do(ctx context.Context, call upstreams.Call, p phrases) (*upstr
 // loggable is an error without the words of the upstream, which may repeat
 // arguments or be a result.
 func loggable(err error) error {
-	var rpc *upstreams.RPCError
-	if errors.As(err, &rpc) {
+	if rpc, ok := errors.AsType[*upstreams.RPCError](err); ok {
 		return fmt.Errorf("the server answered with error %d", rpc.Code)
 	}
 	return err

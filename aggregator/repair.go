@@ -217,7 +217,7 @@ func (f *fixing) arguments(o rawjson.Object, outer bool) (json.RawMessage, error
 			body, isObject := asObject(m.Value)
 			switch {
 			case rawjson.IsNull(m.Value) && !declared:
-			case declared && !(isObject && f.fits(m.Name, body)):
+			case declared && (!isObject || !f.fits(m.Name, body)):
 				beside = append(beside, m)
 			case blank(m.Value):
 				blanks = true

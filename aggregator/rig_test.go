@@ -258,7 +258,7 @@ type fakeEngine struct{}
 func (fakeEngine) Run(ctx context.Context, p codebridge.Program, h codebridge.Host) (*codebridge.Result, error) {
 	var steps [][]json.RawMessage
 	if err := json.Unmarshal([]byte(p.Source), &steps); err != nil {
-		return &codebridge.Result{Error: &codebridge.Error{Kind: codebridge.Syntax, Message: err.Error(), Line: 1}}, nil
+		return &codebridge.Result{Error: &codebridge.Error{Kind: codebridge.Syntax, Message: err.Error(), Line: 1}}, nil //nolint:nilerr // told in the result
 	}
 	res := &codebridge.Result{}
 	values := []json.RawMessage{}

@@ -48,7 +48,7 @@ func (s *Server) controlSearch(ctx context.Context, call *controlCall) (json.Raw
 	}
 	found, err := s.search(ctx, call.session, queries)
 	if err != nil {
-		return errorResult("the search was given up: " + err.Error() + "; try again"), nil
+		return errorResult("the search was given up: " + err.Error() + "; try again"), nil //nolint:nilerr // told in the result
 	}
 	view := s.dir.View(call.session.caller().Profile)
 	text, note := fitHits(found, batch, settings.MaxAnswerChars, func(dropped int) string {
@@ -90,7 +90,7 @@ func readQueries(input json.RawMessage, settings Settings) (queries []query, bat
 	const want = `send {"query":"what the tool should do"} or {"queries":[{"query":"…"}]}`
 	o, err := readObject(input)
 	if err != nil {
-		return nil, false, fmt.Errorf("tool_search: %v; %s", err, want)
+		return nil, false, fmt.Errorf("tool_search: %w; %s", err, want)
 	}
 	text, hasQuery := o.Text("query")
 	if v := o.Get("query"); !rawjson.IsNull(v) && !hasQuery {
@@ -98,11 +98,11 @@ func readQueries(input json.RawMessage, settings Settings) (queries []query, bat
 	}
 	limit, hasLimit, err := readLimit("limit", o.Get("limit"), settings)
 	if err != nil {
-		return nil, false, fmt.Errorf("tool_search: %v", err)
+		return nil, false, fmt.Errorf("tool_search: %w", err)
 	}
 	items, err := readItems(o.Get("queries"))
 	if err != nil {
-		return nil, false, fmt.Errorf("tool_search: %v; %s", err, want)
+		return nil, false, fmt.Errorf("tool_search: %w; %s", err, want)
 	}
 	switch {
 	case len(items) == 0 && !hasQuery:
@@ -151,7 +151,7 @@ func readBatch(items []json.RawMessage, most int, settings Settings) ([]query, e
 		}
 		limit, given, err := readLimit(name+".limit", o.Get("limit"), settings)
 		if err != nil {
-			return nil, fmt.Errorf("tool_search: %v", err)
+			return nil, fmt.Errorf("tool_search: %w", err)
 		}
 		queries[i] = query{text, limit}
 		if given {
@@ -260,9 +260,9 @@ func fitHits(groups []group, batch bool, budget int, note func(dropped int) stri
 
 // dropOutput takes the output off the last hit that has one.
 func dropOutput(groups []group) bool {
-	for i := len(groups) - 1; i >= 0; i-- {
-		for j := len(groups[i].Candidates) - 1; j >= 0; j-- {
-			if h := &groups[i].Candidates[j]; h.Output != "" {
+	for _, group := range slices.Backward(groups) {
+		for j := len(group.Candidates) - 1; j >= 0; j-- {
+			if h := &group.Candidates[j]; h.Output != "" {
 				h.Output = ""
 				return true
 			}

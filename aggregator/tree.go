@@ -135,7 +135,7 @@ func (t *tree) at(pointer string) (*tree, error) {
 		return t, nil
 	}
 	where := ""
-	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		next := t.get(name)
 		if i, err := strconv.Atoi(name); err == nil && t.kind == '[' && i >= 0 && i < len(t.items) {

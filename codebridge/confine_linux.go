@@ -64,7 +64,7 @@ func filterCalls() error {
 		return err
 	}
 	var names []string
-	for _, name := range strings.Fields(allowedCalls) {
+	for name := range strings.FieldsSeq(allowedCalls) {
 		if _, ok := here.SyscallNames[name]; ok { // not every processor has the old ones
 			names = append(names, name)
 		}

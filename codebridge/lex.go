@@ -28,7 +28,7 @@ var beforeExpression = wordSet("return typeof case in of void delete instanceof 
 
 func wordSet(s string) map[string]bool {
 	m := make(map[string]bool)
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		m[w] = true
 	}
 	return m

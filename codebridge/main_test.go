@@ -114,8 +114,7 @@ func (h *fakeHost) Call(ctx context.Context, c *Call) (json.RawMessage, error) {
 	}
 	result, err := f(ctx, c, args[1])
 	if err != nil {
-		var te *ToolError
-		if errors.As(err, &te) {
+		if te, ok := errors.AsType[*ToolError](err); ok {
 			te.Tool = tool
 		}
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,6 @@ type source struct {
 	tokens []token
 	closed int // see lex
 
-	edits []edit // made to text, in order
 	imports,
 	asyncs int // words of that kind in code
 	last  int   // offset of a last statement that may be an expression, or -1
@@ -329,8 +329,8 @@ func (s *source) bracketBody() string { return "[async () => {" + s.text + "\n}]
 
 // position puts a place in the body back to a place in what the model wrote.
 func (s *source) position(b body, line, column int) (int, int) {
-	for i := len(b.edits) - 1; i >= 0; i-- {
-		if e := b.edits[i]; e.line == line && column >= e.column {
+	for _, e := range slices.Backward(b.edits) {
+		if e.line == line && column >= e.column {
 			column = max(e.column, column-e.length)
 		}
 	}

@@ -1,6 +1,7 @@
 package codebridge
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,8 +48,7 @@ func FuzzSource(f *testing.F) {
 			}
 			// Take the insertions out again, from the back.
 			back := strings.TrimSuffix(b.text, bodyClose)
-			for i := len(b.edits) - 1; i >= 0; i-- {
-				e := b.edits[i]
+			for _, e := range slices.Backward(b.edits) {
 				at := offset(back, e.line, e.column)
 				back = back[:at] + back[at+e.length:]
 			}

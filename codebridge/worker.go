@@ -76,7 +76,7 @@ func startWorker(init initFrame) (_ *worker, err error) {
 		dead:   make(chan struct{}),
 		stderr: &head{limit: 4 << 10},
 	}
-	w.cmd = exec.Command(path, workerArg)
+	w.cmd = exec.Command(path, workerArg) //nolint:noctx // kill ends it
 	w.cmd.Args[0] = filepath.Base(os.Args[0])
 	w.cmd.Dir = folder
 	w.cmd.Env = []string{} // not nil, which would be ours

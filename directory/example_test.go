@@ -103,8 +103,7 @@ func ExampleView_Resolve() {
 	v := d.View("")
 	for _, selector := range []string{"mcp:berths:cancel", "berths__cancel", "assign_berth", "cancel", "send_invoce"} {
 		tool, err := v.Resolve(selector)
-		var failed *directory.ResolveError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*directory.ResolveError](err); ok {
 			fmt.Println(failed)
 			continue
 		}

@@ -31,10 +31,7 @@ var nameSeed = maphash.MakeSeed()
 // not count: all that people and models get wrong in names.
 func plainName(dst []byte, name string) []byte {
 	for _, r := range name {
-		if r < 0x80 && !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') {
-			continue
-		}
-		if r >= 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			continue
 		}
 		dst = appendFolded(dst, r)
@@ -182,7 +179,7 @@ func looksLikeName(w string) bool {
 // else, "" if it does not.
 func (r *ranker) serverNamed(query string) string {
 	var plain []byte
-	for _, w := range strings.Fields(query) {
+	for w := range strings.FieldsSeq(query) {
 		word := plainName(nil, w)
 		if !serverWords[string(word)] {
 			plain = append(plain, word...)
@@ -197,7 +194,7 @@ func (r *ranker) serverNamed(query string) string {
 // serversLike returns the servers that a word of the query may be a slip of.
 func (r *ranker) serversLike(query string) []string {
 	var found []string
-	for _, w := range strings.Fields(query) {
+	for w := range strings.FieldsSeq(query) {
 		plain := string(plainName(nil, w))
 		if len(plain) < slipLetters || len(plain) > maxWord {
 			continue

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -162,7 +163,7 @@ func (p *parser) word(w *word, extra []alternative) {
 // alone (how much: price).
 func (p *parser) pairs(words []*word) ([]*word, map[string][]alternative) {
 	extra := make(map[string][]alternative)
-	more := words[:len(words):len(words)]
+	more := slices.Clip(words)
 	for i := range max(0, len(words)-1) {
 		a, b := words[i], words[i+1]
 		if to, ok := theThesaurus().phrases[[2]string{a.text, b.text}]; ok {

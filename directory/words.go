@@ -266,7 +266,7 @@ yes yet you your yours yourself yourselves d
 
 func wordSet(list string) map[string]bool {
 	set := make(map[string]bool)
-	for _, w := range strings.Fields(list) {
+	for w := range strings.FieldsSeq(list) {
 		set[w] = true
 	}
 	return set

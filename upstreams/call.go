@@ -72,9 +72,9 @@ func (t *callTable) progress(params json.RawMessage) {
 		return
 	}
 	// Some servers give numbers back as strings.
-	token := string(bytes.Trim(o.Get("progressToken"), `"`))
+	token := bytes.Trim(o.Get("progressToken"), `"`)
 	t.mu.Lock()
-	f := t.calls[token]
+	f := t.calls[string(token)]
 	t.mu.Unlock()
 	if f == nil {
 		return

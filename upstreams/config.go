@@ -281,7 +281,7 @@ func revealed(v reflect.Value) any {
 	case reflect.Func:
 		return !v.IsNil()
 	case reflect.Interface: // Broken
-		if err, ok := v.Interface().(error); ok {
+		if err, ok := reflect.TypeAssert[error](v); ok {
 			return err.Error()
 		}
 		return nil

@@ -47,6 +47,7 @@ func (l *httpLink) fallBack(ctx context.Context, header http.Header, x *exchange
 func (l *httpLink) openOlder(ctx context.Context) error {
 	streamCtx, cancel := context.WithCancel(l.ctx)
 	defer context.AfterFunc(ctx, cancel)()
+	//nolint:bodyclose // closed at the end of the stream
 	resp, err := l.caller.do(streamCtx, http.MethodGet, l.caller.url, http.Header{"Accept": {eventStream}}, nil)
 	if err == nil && (resp.StatusCode != http.StatusOK || mediaType(resp) != eventStream) {
 		if err = l.caller.refused(resp, "", ""); !isOneOf(err, ErrNeedsAuth, ErrUnavailable) {

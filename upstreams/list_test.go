@@ -258,7 +258,7 @@ func TestList_UnknownToolAnswers(t *testing.T) {
 // A list that never ends, with a new tool on each page, is cut.
 func TestList_Endless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := mcp.NewServer(&mcp.Implementation{Name: "endless"}, &mcp.ServerOptions{HasTools: true})
+		srv := mcp.NewServer(&mcp.Implementation{Name: "endless"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 		var page atomic.Int64
 		srv.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

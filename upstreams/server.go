@@ -327,10 +327,10 @@ func unavailable(err error) error {
 	if errors.Is(err, ErrNeedsAuth) {
 		sentinel = ErrNeedsAuth
 	}
-	if strings.HasPrefix(err.Error(), sentinel.Error()) {
-		return fmt.Errorf("%w%s", sentinel, strings.TrimPrefix(err.Error(), sentinel.Error()))
+	if after, ok := strings.CutPrefix(err.Error(), sentinel.Error()); ok {
+		return fmt.Errorf("%w%s", sentinel, after)
 	}
-	return fmt.Errorf("%w: %s", sentinel, err)
+	return fmt.Errorf("%w: %s", sentinel, err.Error())
 }
 
 func (s *server) wrap(err error) error { return fmt.Errorf("server %q: %w", s.cfg.Name, err) }

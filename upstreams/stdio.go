@@ -82,7 +82,7 @@ func startProcess(cfg Config) (c *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path)
+	cmd := exec.Command(path) //nolint:noctx // close ends it, with its group
 	cmd.Args = append([]string{path}, reveal(cfg.Args)...)
 	cmd.Dir, cmd.Env = dir, env
 	prepare(cmd)

@@ -138,7 +138,7 @@ func startLocked() error {
 		w.Close()
 		return fmt.Errorf("guardian: %w", err)
 	}
-	go cmd.Wait() // ends with the guardian, at the latest when we close the pipe
+	go func() { _ = cmd.Wait() }() // ends with the guardian, at the latest when we close the pipe
 	var all strings.Builder
 	for pgid := range groups {
 		fmt.Fprintf(&all, "+%d\n", pgid)

@@ -115,7 +115,7 @@ func TestRedactor_HandlerLetsNothingThrough(t *testing.T) {
 				"valuer", valuer{secret},
 				slog.Group("group", "deep", secret),
 				"key "+secret, 1,
-				"number", 7, "nil", nil, "nil url", (*url.URL)(nil), "nil error", (*url.Error)(nil), "plain", []string{"kept"},
+				"number", 7, "nil", nil, "nil_url", (*url.URL)(nil), "nil_error", (*url.Error)(nil), "plain", []string{"kept"},
 			)
 			got := out.String()
 			if strings.Contains(got, secret) {

@@ -265,6 +265,7 @@ func EnvelopeOf(m jsonrpc.Message) Envelope {
 		} else {
 			e.ID = ownID(m.ID)
 		}
+		//nolint:errorlint // the SDK hands on what our handler gave it
 		if kept, ok := m.Error.(*answer); ok {
 			e.Result = kept.raw
 		} else if m.Error != nil {
@@ -338,9 +339,8 @@ func ParseError(raw json.RawMessage) *Error {
 
 // errorBytes encodes what a handler returned as the error member of a response.
 func errorBytes(err error) []byte {
-	var rpc *jsonrpc.Error
 	code, data, message := int64(0), json.RawMessage(nil), err.Error()
-	if errors.As(err, &rpc) {
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		code, data = rpc.Code, rpc.Data
 	}
 	if code == 0 {

@@ -204,15 +204,14 @@ func CallRaw(ctx context.Context, s *mcp.ClientSession, method string, params js
 		}
 		return kept.raw, nil
 	}
-	var answered *Error
-	if errors.As(err, &answered) {
+	if answered, ok := errors.AsType[*Error](err); ok {
 		return nil, answered
 	}
 	if inner := errors.Unwrap(err); inner != nil { // the SDK's text names method!raw
 		err = inner
 	}
-	var rpc *jsonrpc.Error
-	if errors.As(err, &rpc) && rpc == err {
+	//nolint:errorlint // itself, and not the cause of another
+	if rpc, ok := err.(*jsonrpc.Error); ok {
 		return nil, &Error{Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
 	}
 	return nil, fmt.Errorf("%s: %w", method, err)

@@ -48,6 +48,7 @@ func (c *wrappedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				continue
 			}
 		case *jsonrpc.Response:
+			//nolint:errorlint // as the transport read it
 			if rpc, ok := m.Error.(*jsonrpc.Error); ok {
 				m.Error = &Error{Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
 			}
