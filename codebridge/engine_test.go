@@ -388,13 +388,16 @@ func (h *laneHost) Lane(fn string, args json.RawMessage) string {
 }
 
 func TestRun_ClockRests(t *testing.T) {
-	const limit = 300
+	limit := 300
+	if underRace {
+		limit = 3000
+	}
 	e := newEngine(t, Config{Workers: 1, TimeoutMs: limit})
 	slow := func(ctx context.Context, c *Call, args json.RawMessage) (string, error) {
 		resume := c.Rest()
 		defer resume()
 		select {
-		case <-time.After(3 * limit * time.Millisecond):
+		case <-time.After(3 * time.Duration(limit) * time.Millisecond):
 			return text("done"), nil
 		case <-ctx.Done():
 			return "", ctx.Err()

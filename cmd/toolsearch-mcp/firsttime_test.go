@@ -18,6 +18,9 @@ import (
 // it was written from the description of tool_search_code alone, on the sample
 // servers through the whole program: 57 of the 60 must do their task.
 func TestFirstTimeScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts sixty sandboxes")
+	}
 	dir := filepath.Join("..", "..", "codebridge", "testdata", "firsttime")
 	b, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	if err != nil {
