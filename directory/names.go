@@ -94,6 +94,9 @@ type named struct {
 	form int // which form of its name, the more exact the lower
 }
 
+// asWritten is the form of a name that the query spells letter by letter.
+const asWritten = -1
+
 // lookup returns the tools that go by name, in any case and with any
 // separators.
 func (r *ranker) lookup(name string) []named {
@@ -102,8 +105,14 @@ func (r *ranker) lookup(name string) []named {
 		return nil
 	}
 	var found []named
+	name = strings.TrimSpace(name)
 	r.names.find(plain, func(slot uint32) {
-		for form, have := range nameForms(r.docs[slot].tool) {
+		t := r.docs[slot].tool
+		if name == t.Name || name == t.ID || name == t.FullName {
+			found = append(found, named{slot, asWritten})
+			return
+		}
+		for form, have := range nameForms(t) {
 			if string(plainName(nil, have)) == string(plain) {
 				found = append(found, named{slot, form})
 				return

@@ -154,6 +154,24 @@ func TestRank_Golden(t *testing.T) {
 
 // TestRank_NamedToolIsFirst: the typed name of a tool, in any case and with
 // any separators, with or without the server, puts a tool of that name first.
+// Of names that differ by their separators alone, the one as written is first.
+func TestRank_NameAsWrittenIsFirst(t *testing.T) {
+	tools := []*upstreams.Tool{
+		fakeTool("a", "domain_list", "List all domains of the account, with a domain list."),
+		fakeTool("b", "domain-list", "Domains."),
+		fakeTool("c", "DomainList", "Domains."),
+	}
+	r := rankerOf(t, tools, nil)
+	for _, tool := range tools {
+		for _, query := range []string{tool.Name, " " + tool.Name + "\n", tool.FullName, tool.ID} {
+			hits, err := r.search(context.Background(), query, 3)
+			if err != nil || len(hits) == 0 || hits[0].tool != tool {
+				t.Errorf("search(%q) = %v, %v, want %s first", query, hits, err, tool.ID)
+			}
+		}
+	}
+}
+
 func TestRank_NamedToolIsFirst(t *testing.T) {
 	tools, servers := ownCatalog(t)
 	tools = append(tools, fakeTool("links", "getURLs", "Links of a page."), fakeTool("links", "OAuth2Login", "Sign in."),
