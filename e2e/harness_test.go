@@ -51,7 +51,7 @@ func needNode(t testing.TB) (bin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, missing := os.Stat(filepath.Join(bin, "mcp-server-everything"))
+	_, missing := os.Stat("node_modules/.package-lock.json") // npm writes it last
 	need(t, missing == nil, "npm packages; run npm ci in the folder e2e")
 	_, missing = exec.LookPath("node")
 	need(t, missing == nil, "node is not in PATH")
