@@ -140,7 +140,7 @@ type change struct {
 }
 
 func (ix *index) insertLocked(c *change, t *upstreams.Tool, s upstreams.ServerInfo) {
-	d := &doc{tool: t, server: s, plain: string(plainName(nil, t.Name)), destroys: destroys(t, &c.analyzer)}
+	d, terms := newDoc(&c.analyzer, t, s)
 	if n := len(ix.free); n > 0 {
 		d.slot, ix.free = ix.free[n-1], ix.free[:n-1]
 		ix.slots[d.slot] = d
@@ -150,20 +150,29 @@ func (ix *index) insertLocked(c *change, t *upstreams.Tool, s upstreams.ServerIn
 	}
 	ix.docs[t.ID] = d
 
-	field := &docField{slot: d.slot, terms: slices.Clone(c.analyzer.read(t, s))}
-	for _, t := range field.terms {
+	for _, t := range terms {
+		c.words[t.word.term]++
+	}
+	ix.length += d.length
+	ix.means.add(&d.mean, +1)
+	c.batch.Insert(document{slotID(d.slot), &docField{d.slot, slices.Clone(terms)}})
+	c.writes++
+	c.namesNew = appendNames(c.namesNew, t, d.slot)
+}
+
+// newDoc reads a tool: all that ranking wants to know of it, and its words,
+// which are good until the analyzer's next read.
+func newDoc(a *analyzer, t *upstreams.Tool, s upstreams.ServerInfo) (*doc, []docTerm) {
+	d := &doc{tool: t, server: s, plain: string(plainName(nil, t.Name)), destroys: destroys(t, a)}
+	terms := a.read(t, s)
+	for _, t := range terms {
 		d.length += weigh(t.n)
 		if t.n.in(inName) > 0 {
 			d.names++
 		}
-		c.words[t.word.term]++
 	}
-	d.mean = meanOf(field.terms)
-	ix.length += d.length
-	ix.means.add(&d.mean, +1)
-	c.batch.Insert(document{slotID(d.slot), field})
-	c.writes++
-	c.namesNew = appendNames(c.namesNew, t, d.slot)
+	d.mean = meanOf(terms)
+	return d, terms
 }
 
 func (ix *index) removeLocked(c *change, d *doc) {

@@ -39,17 +39,23 @@ func plainName(dst []byte, name string) []byte {
 	return dst
 }
 
+// nameForm is a name of a tool, maybe with its server's in front.
+type nameForm struct{ server, name string }
+
+func (f nameForm) plain(dst []byte) []byte { return plainName(plainName(dst, f.server), f.name) }
+
 // nameForms are the names that a tool goes by, the more exact ones first.
-func nameForms(t *upstreams.Tool) [6]string {
-	return [6]string{t.ID, t.FullName, t.Safe + t.Name, t.Server + t.Name, t.Name, t.Title}
+func nameForms(t *upstreams.Tool) [6]nameForm {
+	return [6]nameForm{{"", t.ID}, {"", t.FullName}, {t.Safe, t.Name}, {t.Server, t.Name}, {"", t.Name}, {"", t.Title}}
 }
 
 // appendNames appends the keys of every form of t's name: alone, and with the
 // server in front, as configured and as in ids.
 func appendNames(keys []nameKey, t *upstreams.Tool, slot uint32) []nameKey {
 	first := len(keys)
-	for _, name := range nameForms(t) {
-		plain := plainName(nil, name)
+	var buf [128]byte
+	for _, form := range nameForms(t) {
+		plain := form.plain(buf[:0])
 		if len(plain) == 0 {
 			continue
 		}
@@ -113,7 +119,7 @@ func (r *ranker) lookup(name string) []named {
 			return
 		}
 		for form, have := range nameForms(t) {
-			if string(plainName(nil, have)) == string(plain) {
+			if string(have.plain(nil)) == string(plain) {
 				found = append(found, named{slot, form})
 				return
 			}
