@@ -36,10 +36,6 @@ type failure struct {
 
 func (f *failure) Error() string { return f.status + ": " + f.text }
 
-// codeURLElicitation is the error by which a server asks the client to open a
-// page first: only the client can act on it, so it passes unchanged.
-const codeURLElicitation = -32042
-
 // unknownTool says that a selector names nothing, and what to do.
 func unknownTool(err error, selector string, p phrases) *failure {
 	f := &failure{status: statusUnknown}
@@ -185,7 +181,7 @@ func (f *failure) result() json.RawMessage {
 // one: on direct calls every JSON-RPC error of the upstream, else those that
 // only the client can act on.
 func (f *failure) passthrough(direct bool) error {
-	if f.rpc == nil || (!direct && f.rpc.Code != codeURLElicitation) {
+	if f.rpc == nil || (!direct && f.rpc.Code != upstreams.CodeURLElicitation) {
 		return nil
 	}
 	return &wire.Error{Code: f.rpc.Code, Message: f.rpc.Message, Data: f.rpc.Data}

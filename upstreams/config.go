@@ -52,6 +52,9 @@ type Config struct {
 	// Broken is why this entry alone cannot work (a missing variable, …): the
 	// server is Failed and is never started.
 	Broken error `yaml:"-"`
+	// Hidden are further values that must not be shown, besides what Secrets
+	// finds in the fields above: those of variables that went into them.
+	Hidden []secret.String `yaml:"-"`
 	// Dial replaces Command and URL: in-process servers of demo and of tests.
 	Dial func(context.Context) (mcp.Transport, error) `yaml:"-"`
 }

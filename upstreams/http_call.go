@@ -62,7 +62,7 @@ func newHTTPCaller(cfg Config) (*httpCaller, error) {
 		},
 		url:    u,
 		header: header,
-		hidden: secretsOf(cfg),
+		hidden: redactorOf(&cfg),
 	}, nil
 }
 

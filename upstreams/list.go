@@ -57,7 +57,7 @@ func (s *server) list(ctx context.Context, cs *mcp.ClientSession) (pages, error)
 	total := 0
 	cursors, seen := map[string]bool{}, map[[sha256.Size]byte]bool{}
 	for cursor := ""; ; {
-		tools, next, err := page(ctx, cs, cursor)
+		tools, next, err := s.page(ctx, cs, cursor)
 		if err != nil {
 			if len(cursors) == 0 {
 				return pages{}, err
@@ -92,7 +92,7 @@ func (s *server) list(ctx context.Context, cs *mcp.ClientSession) (pages, error)
 }
 
 // page reads one page and returns the array of tools and the next cursor.
-func page(ctx context.Context, cs *mcp.ClientSession, cursor string) (tools json.RawMessage, next string, err error) {
+func (s *server) page(ctx context.Context, cs *mcp.ClientSession, cursor string) (tools json.RawMessage, next string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pageTimeout, slowError(fmt.Sprintf("no answer within %v", pageTimeout)))
 	defer cancel()
 	params := rawjson.Object{}
@@ -101,7 +101,7 @@ func page(ctx context.Context, cs *mcp.ClientSession, cursor string) (tools json
 	}
 	raw, err := wire.CallRaw(ctx, cs, "tools/list", params.Bytes())
 	if err != nil {
-		return nil, "", causeOf(ctx, callError(err))
+		return nil, "", causeOf(ctx, s.callError(err))
 	}
 	o, err := rawjson.Parse(raw)
 	if err != nil {

@@ -1,46 +1,89 @@
 package upstreams
 
 import (
+	"encoding/json"
+	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/secret"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
 )
 
-// secretsOf knows the values of cfg that must not show up in errors, noise
-// and stderr: those of env and headers, of flags (--token=value), and all of
-// the URL but its host.
-func secretsOf(cfg Config) *telemetry.Redactor {
-	var values []string
-	for name, v := range cfg.Env {
-		if name != "PATH" { // named in errors, and no secret
-			values = append(values, v.Reveal())
+// Secrets returns the values of the entry that must not be shown: those of env
+// and headers, of options in args, what the URL carries besides its place, and
+// Hidden.
+func (c *Config) Secrets() []string {
+	var out []string
+	add := func(variable, value string) {
+		if secret.Plausible(variable, value) {
+			out = append(out, value)
 		}
 	}
-	for _, v := range cfg.Headers {
-		values = append(values, v.Reveal())
+	for name, v := range c.Env {
+		add(name, v.Reveal())
 	}
-	for _, v := range cfg.Args {
-		if flag, value, ok := strings.Cut(v.Reveal(), "="); ok && strings.HasPrefix(flag, "-") {
-			values = append(values, value)
-		}
+	for _, v := range c.Headers {
+		add("", v.Reveal())
 	}
-	if u, err := url.Parse(cfg.URL.Reveal()); err == nil {
-		password, _ := u.User.Password()
-		values = append(values, u.RequestURI(), u.RawQuery, u.Fragment, u.User.Username(), password)
-		for _, vs := range u.Query() {
-			values = append(values, vs...)
-		}
+	for _, v := range append(optionValues(c.Args), urlValues(c.URL.Reveal())...) {
+		add("", v)
 	}
-	r := new(telemetry.Redactor)
-	r.Add(slices.DeleteFunc(values, func(v string) bool { return len(v) < minSecret })...)
-	return r
+	for _, v := range c.Hidden {
+		add("", v.Reveal())
+	}
+	return out
 }
 
-// minSecret spares the words that stand in env and are in every second line
-// of a log: warn, true, debug.
-const minSecret = 6
+// optionValues are the values in "--key=value" and "--key value", unless they
+// look like a path or a package, which messages need.
+func optionValues(args []secret.String) []string {
+	var out []string
+	option := false // the argument before is one without a value
+	for _, a := range args {
+		arg := a.Reveal()
+		_, v, assigned := strings.Cut(arg, "=")
+		switch {
+		case assigned:
+			out = append(out, v)
+		case option && !strings.ContainsAny(arg[:min(1, len(arg))], "-/.~@"):
+			out = append(out, arg)
+		}
+		option = !assigned && strings.HasPrefix(arg, "-")
+	}
+	return out
+}
+
+// urlValues are the parts of a URL that may be credentials: who asks, the
+// query, and what in the path is no word.
+func urlValues(text string) []string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil
+	}
+	password, _ := u.User.Password()
+	out := []string{u.User.Username(), password, u.Fragment}
+	for _, values := range u.Query() {
+		out = append(out, values...)
+	}
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		_, v, _ := strings.Cut(part, "=")
+		out = append(out, v)
+	}
+	for part := range strings.SplitSeq(u.Path, "/") {
+		const long = 12
+		if len(part) >= long && strings.ContainsAny(part, "0123456789") {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func redactorOf(c *Config) *telemetry.Redactor {
+	r := new(telemetry.Redactor)
+	r.Add(c.Secrets()...)
+	return r
+}
 
 // redacted returns report with secrets taken out of the texts, and what is
 // long cut after that, so that no half of a secret is left; nil for nil.
@@ -49,4 +92,24 @@ func redacted(r *telemetry.Redactor, report func(string)) func(string) {
 		return nil
 	}
 	return func(text string) { report(clipText(r.String(text), 200)) }
+}
+
+// CodeURLElicitation is the JSON-RPC error by which a server asks the client to
+// open a page first.
+const CodeURLElicitation = -32042
+
+// callError is [callError] without our own secrets, which some servers repeat
+// in their errors: those come before a model. The page of an elicitation may
+// need one, such as a client id.
+func (s *server) callError(err error) error {
+	err = callError(err)
+	if rpc, ok := errors.AsType[*RPCError](err); ok && rpc.Code != CodeURLElicitation {
+		rpc.Message = s.hidden.String(rpc.Message)
+		if data := json.RawMessage(s.hidden.String(string(rpc.Data))); json.Valid(data) {
+			rpc.Data = data
+		} else {
+			rpc.Data = nil // the secret was JSON, not in a string
+		}
+	}
+	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/wire"
 )
 
@@ -40,6 +41,7 @@ type server struct {
 	log      *slog.Logger
 	parser   toolParser
 	begin    <-chan struct{} // closed when the Set is started
+	hidden   *telemetry.Redactor
 	patience context.Context // when it ends, a child is not waited for any more
 	changed  func()          // tells the Set that its Snapshot may be out of date; not under mu
 	slots    chan struct{}   // one place a running call; nil: no limit
@@ -95,6 +97,7 @@ func newServer(patience context.Context, cfg Config, opts Options, begin <-chan 
 		patience: patience,
 		safe:     SafeName(cfg.Name),
 		version:  opts.Version,
+		hidden:   redactorOf(&cfg),
 		cache:    cache,
 		log:      opts.Logger.With("server", cfg.Name),
 		begin:    begin,
@@ -256,7 +259,7 @@ func (s *server) connect(ctx context.Context, l *link) (*mcp.ClientSession, erro
 	case !errors.As(err, &answered) && errors.As(err, &own): // the SDK's word for its own end
 		return nil, errors.New("initialize: it ended the connection")
 	default:
-		return nil, fmt.Errorf("initialize: %w", callError(err))
+		return nil, fmt.Errorf("initialize: %w", s.callError(err))
 	}
 }
 

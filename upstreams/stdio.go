@@ -50,7 +50,7 @@ func dialStdio(ctx context.Context, cfg Config, ev linkEvents, log *slog.Logger)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	hidden := secretsOf(cfg)
+	hidden := redactorOf(&cfg)
 	c, err := startProcess(cfg)
 	if err != nil {
 		return nil, err

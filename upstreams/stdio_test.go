@@ -399,7 +399,7 @@ func TestStdio_SecretsStayOut(t *testing.T) {
 	if err == nil || strings.Contains(err.Error()+log.String(), "s3cr3t") {
 		t.Errorf("error %v, log %s", err, &log)
 	}
-	hidden := secretsOf(Config{
+	hidden := redactorOf(&Config{
 		Args:    cfg.Args,
 		Env:     cfg.Env,
 		Headers: map[string]secret.String{"X-Team": "s3cr3t-TWO", "Authorization": "Bearer s3cr3t-FIVE"},

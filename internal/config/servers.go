@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/secret"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
@@ -191,7 +187,9 @@ func (d *decoder) checkServer(e *entry) {
 	if err := c.Validate(); err != nil {
 		d.problem(e.line, err.Error())
 	}
-	d.noteSecrets(c)
+	for _, v := range c.Secrets() {
+		d.secrets[v] = true
+	}
 }
 
 func (d *decoder) checkHeaders(e *entry) {
@@ -235,75 +233,4 @@ func (d *decoder) checkURL(e *entry) {
 	case u.Host == "":
 		d.value(e.line, e.at+".url names no host; write an address such as https://host/mcp")
 	}
-}
-
-// plainWords are values that no credential has and every second log line holds.
-var plainWords = regexp.MustCompile(`(?i)^(\d+|true|false|none|null|yes|no|on|off|debug|info|warn|warning|error|production|development|test|stdio|http|https)$`)
-
-func (d *decoder) secret(values ...string) {
-	for _, v := range values {
-		if v != "" && !plainWords.MatchString(v) && !isPath(v) {
-			d.secrets[v] = true
-		}
-	}
-}
-
-// isPath tells whether a value is a file or folder of this machine: messages
-// need those, and they are no credentials.
-func isPath(v string) bool {
-	if !filepath.IsAbs(v) {
-		return false
-	}
-	_, err := os.Stat(v)
-	return err == nil
-}
-
-// noteSecrets collects what must not be shown: every env and header value,
-// what a URL carries besides its place, and the values of options.
-func (d *decoder) noteSecrets(c *upstreams.Config) {
-	for name, v := range c.Env {
-		if !plainVariables[name] {
-			d.secret(v.Reveal())
-		}
-	}
-	for _, v := range c.Headers {
-		d.secret(v.Reveal())
-	}
-	if u, err := url.Parse(c.URL.Reveal()); err == nil {
-		for _, values := range u.Query() {
-			d.secret(values...)
-		}
-		for part := range strings.SplitSeq(u.RawQuery, "&") {
-			_, v, _ := strings.Cut(part, "=")
-			d.secret(v)
-		}
-		if pw, ok := u.User.Password(); ok {
-			d.secret(pw)
-		}
-		d.secret(u.User.Username())
-	}
-	d.secret(optionValues(c.Args)...)
-}
-
-// optionValues are the values in "--key=value" and "--key value", unless they
-// look like a path or a package, which messages need.
-func optionValues(args []secret.String) []string {
-	var out []string
-	for i, a := range args {
-		arg := a.Reveal()
-		if _, v, ok := strings.Cut(arg, "="); ok {
-			out = append(out, v)
-		} else if i > 0 && strings.HasPrefix(args[i-1].Reveal(), "-") && !strings.Contains(args[i-1].Reveal(), "=") &&
-			!slices.Contains([]string{"-", "/", ".", "~", "@"}, first(arg)) {
-			out = append(out, arg)
-		}
-	}
-	return out
-}
-
-func first(s string) string {
-	if s == "" {
-		return ""
-	}
-	return s[:1]
 }

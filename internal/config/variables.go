@@ -6,19 +6,12 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/secret"
 )
 
 // variable is NAME, NAME:-default, env:NAME or env:NAME:-default.
 var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$`)
-
-// plainVariables hold nothing secret: to hide their values would only make
-// paths in messages unreadable.
-var plainVariables = map[string]bool{
-	"HOME": true, "USER": true, "LOGNAME": true, "PATH": true, "PWD": true, "SHELL": true,
-	"LANG": true, "TMPDIR": true, "TEMP": true, "TMP": true, "HOSTNAME": true, "TZ": true,
-	"USERNAME": true, "USERPROFILE": true, "APPDATA": true, "LOCALAPPDATA": true,
-	"XDG_CONFIG_HOME": true, "XDG_DATA_HOME": true, "XDG_CACHE_HOME": true, "XDG_RUNTIME_DIR": true,
-}
 
 // expand replaces the variables of a scalar, once: what a variable holds is
 // not looked at again. "$${" is a literal "${"; any other "$" is itself. A
@@ -77,8 +70,11 @@ func (d *decoder) lookupVariable(name string, closed bool) (value, problem, brok
 		return "", fmt.Sprintf("${%s} is no variable: write ${NAME}, ${NAME:-default} or ${env:NAME}, or $${ for a literal ${", name), ""
 	}
 	if v, ok := d.lookup(m[1]); ok && v != "" {
-		if !plainVariables[m[1]] {
-			d.secret(v)
+		if secret.Plausible(m[1], v) {
+			d.secrets[v] = true
+			if d.server != nil {
+				d.server.config.Hidden = append(d.server.config.Hidden, secret.String(v))
+			}
 		}
 		return v, "", ""
 	}

@@ -1,6 +1,6 @@
 // Package secret keeps configured credentials out of logs, errors and status.
 //
-// It redacts; it does not encrypt, store or fetch secrets.
+// It tells what may be one and prints none; it does not encrypt, store or fetch secrets.
 package secret
 
 import (
