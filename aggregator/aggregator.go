@@ -67,7 +67,8 @@ type Server struct {
 	records *telemetry.Log
 	log     *slog.Logger
 	mcp     *mcp.Server
-	cold    bool // no catalog of any server was known at the start
+	self    json.RawMessage // our name and version, as the SDK tells them
+	cold    bool            // no catalog of any server was known at the start
 
 	calls   atomic.Int64 // numbers the calls, for telemetry
 	started atomic.Bool  // Servers.Start was called
@@ -103,7 +104,9 @@ func New(o Options) *Server {
 		s.cold = s.cold && !info.Known
 	}
 	s.configure(o.Settings, o.Profile)
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "toolsearch-mcp", Title: "Tool search", Version: o.Version}, &mcp.ServerOptions{
+	self := &mcp.Implementation{Name: "toolsearch-mcp", Title: "Tool search", Version: o.Version}
+	s.self = encode(self)
+	s.mcp = mcp.NewServer(self, &mcp.ServerOptions{
 		// Set by hand: what the SDK would infer are its own registrations, and
 		// it has none of ours.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},

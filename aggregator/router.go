@@ -92,7 +92,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		if p := ss.InitializeParams(); p != nil && p.ProtocolVersion >= modern {
-			raw = modernResult(raw, name != methodCallTool)
+			raw = s.modernResult(raw, name != methodCallTool)
 		}
 		return &wire.RawResult{Raw: raw}, nil
 	}
@@ -149,11 +149,16 @@ func rawParams(p mcp.Params) (json.RawMessage, error) {
 }
 
 // modernResult adds what revision 2026-07-28 wants in every result, and in
-// lists that may be cached. Lists differ by profile: never shared.
-func modernResult(raw json.RawMessage, cacheable bool) json.RawMessage {
+// lists that may be cached. Lists differ by profile: never shared. The SDK
+// would name the server too, in results that do not pass it as bytes.
+func (s *Server) modernResult(raw json.RawMessage, cacheable bool) json.RawMessage {
 	o, err := rawjson.Parse(raw)
 	if err != nil {
 		return raw
+	}
+	meta := o.Get("_meta")
+	if m, err := rawjson.Parse(meta); rawjson.IsNull(meta) || err == nil && !m.Has(mcp.MetaKeyServerInfo) {
+		o = o.With("_meta", m.With(mcp.MetaKeyServerInfo, s.self).Bytes())
 	}
 	if !o.Has("resultType") {
 		o = o.With("resultType", json.RawMessage(`"complete"`))

@@ -113,11 +113,33 @@ func TestSession_ModernClient(t *testing.T) {
 	if !strings.Contains(string(res), `"resultType":"complete"`) {
 		t.Errorf("tools/call = %s, want resultType", res)
 	}
+	if !strings.Contains(string(res), `"io.modelcontextprotocol/serverInfo":{"name":"toolsearch-mcp"`) {
+		t.Errorf("tools/call = %s, want serverInfo", res)
+	}
 	calls := f.called()
 	if len(calls) != 1 || string(calls[0].Meta) != `{"own":1}` || calls[0].From.Client != "modern" {
 		t.Errorf("calls = %+v, want one from modern, whose _meta holds nothing of its connection", calls)
 	}
 	awaitStart(t, f)
+
+	// What was accepted once is not judged again, anything else is.
+	for range 2 {
+		if again := c.Result(methodCallTool, `{"name":"s__t","arguments":{"a":1},`+meta+`}`); string(again) != string(res) {
+			t.Errorf("tools/call = %s, want the same as before: %s", again, res)
+		}
+	}
+	for _, bad := range []string{
+		strings.Replace(meta, "2026-07-28", "2126-07-28", 1),
+		strings.Replace(meta, `"io.modelcontextprotocol/clientCapabilities":{},`, "", 1),
+		strings.Replace(meta, `{"name":"modern","version":"1"}`, `"modern"`, 1),
+	} {
+		if m := c.Call(methodCallTool, `{"name":"s__t","arguments":{"a":1},`+bad+`}`); m.Error == nil {
+			t.Errorf("tools/call with %s = %s, want an error", bad, m.Result)
+		}
+		if again := c.Result(methodCallTool, `{"name":"s__t","arguments":{"a":1},`+meta+`}`); string(again) != string(res) {
+			t.Errorf("tools/call after an error = %s, want the same as before: %s", again, res)
+		}
+	}
 }
 
 // The SDK's own client over its own transport, which keeps no bytes.

@@ -92,7 +92,7 @@ func newTransport(r io.ReadCloser, w io.WriteCloser, o Options, server bool) *tr
 		queue:   make(chan *frame, 64),
 		closed:  make(chan struct{}),
 		drained: make(chan struct{}, 1),
-		owed:    map[string]bool{},
+		owed:    map[string]*debt{},
 		raw:     map[string]bool{},
 	}}
 }
@@ -123,11 +123,18 @@ type conn struct {
 
 	// mu guards the following
 	mu    sync.Mutex
-	err   error           // why it is closed
-	raw   map[string]bool // by id: raw requests of ours. Client side only
-	owed  map[string]bool // by id text: requests to answer; false if cancelled. Server side only
-	init  string          // the id of initialize, which must not be cancelled
-	extra int             // error answers of ours that are not written yet
+	err   error            // why it is closed
+	raw   map[string]bool  // by id: raw requests of ours. Client side only
+	owed  map[string]*debt // by id text: requests to answer. Server side only
+	peer  string           // what the SDK last accepted of what a request says of its connection. Server side only
+	init  string           // the id of initialize, which must not be cancelled
+	extra int              // error answers of ours that are not written yet
+}
+
+// debt is a request that was read and is to be answered.
+type debt struct {
+	peer      string // what it says of its connection
+	cancelled bool
 }
 
 // frame is one message on its way out.
@@ -184,7 +191,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if answer, ok := m.(*jsonrpc.Response); ok && c.server {
 		if id, ok := answer.ID.Raw().(string); ok {
-			if !c.wanted(id) {
+			if !c.wanted(id, isResult(answer)) {
 				return nil
 			}
 			defer c.settle(id)
@@ -325,8 +332,8 @@ func (c *conn) drain() {
 	for {
 		c.mu.Lock()
 		left := c.extra
-		for _, wanted := range c.owed {
-			if wanted {
+		for _, d := range c.owed {
+			if !d.cancelled {
 				left++
 			}
 		}

@@ -96,6 +96,7 @@ func (c *conn) takeTooLong(long *tooLong) {
 
 // deliver hands one message to the SDK, or deals with it here.
 func (c *conn) deliver(e Envelope, text []byte) {
+	peer := ""
 	switch {
 	case e.Request && e.ID == nil && e.Method == "notifications/progress" && c.o.Progress != nil:
 		c.o.Progress(e.Params)
@@ -105,13 +106,16 @@ func (c *conn) deliver(e Envelope, text []byte) {
 			return
 		}
 	case e.Request:
-		if e.ID != nil && c.server && !c.owe(string(e.ID), e.Method) {
+		e.Raw = slices.Contains(c.o.RawMethods, e.Method)
+		if e.Raw {
+			peer = peerOf(e.Params)
+		}
+		if e.ID != nil && c.server && !c.owe(string(e.ID), e.Method, peer) {
 			c.answerError(nil, jsonrpc.CodeInvalidRequest, "a request with the id "+clip(string(e.ID), 40)+" is still being worked on")
 			return
 		}
-		if slices.Contains(c.o.RawMethods, e.Method) {
+		if e.Raw {
 			e.Method += RawSuffix
-			e.Raw = true
 			if e.Params == nil {
 				e.Params = json.RawMessage("{}")
 			}
@@ -126,7 +130,7 @@ func (c *conn) deliver(e Envelope, text []byte) {
 	}
 	switch m := m.(type) {
 	case *jsonrpc.Request:
-		if e.Raw {
+		if e.Raw && c.accepted(peer) {
 			inExtra(m)
 		}
 	case *jsonrpc.Response:
@@ -169,13 +173,13 @@ func (c *conn) hand(m jsonrpc.Message) {
 }
 
 // owe notes a request; false if its id is in use.
-func (c *conn) owe(id, method string) bool {
+func (c *conn) owe(id, method, peer string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, used := c.owed[id]; used {
 		return false
 	}
-	c.owed[id] = true
+	c.owed[id] = &debt{peer: peer}
 	if method == "initialize" {
 		c.init = id
 	}
@@ -188,23 +192,39 @@ func (c *conn) owe(id, method string) bool {
 func (c *conn) cancel(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.owed[id] || c.init == id {
+	d := c.owed[id]
+	if d == nil || d.cancelled || c.init == id {
 		return false
 	}
-	c.owed[id] = false
+	d.cancelled = true
 	return true
 }
 
 // wanted tells whether a request is still to be answered. If not, it is
-// forgotten.
-func (c *conn) wanted(id string) bool {
+// forgotten. A result proves that the SDK accepted the request.
+func (c *conn) wanted(id string, result bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owed[id] {
+	d := c.owed[id]
+	if d == nil || d.cancelled {
+		delete(c.owed, id)
+		return false
+	}
+	if result && d.peer != "" {
+		c.peer = d.peer
+	}
+	return true
+}
+
+// accepted tells whether the SDK need not look at what a request says of its
+// connection: nothing, or the same as one before.
+func (c *conn) accepted(peer string) bool {
+	if peer == "" {
 		return true
 	}
-	delete(c.owed, id)
-	return false
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return peer == c.peer
 }
 
 func (c *conn) settle(id string) {

@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
 )
 
 // The SDK decodes and encodes params and results several times on their way,
@@ -15,6 +18,9 @@ import (
 // us, and several copies of a large one. Nothing of that is wanted for bytes
 // that only pass through. So they travel where the SDK does not look: params
 // in the request's Extra, results in an error.
+//
+// Requests of revision 2026-07-28 say in their _meta what others said once, in
+// initialize: the SDK has to see that, and sees it once too.
 
 // answer is a result on its way through the SDK.
 type answer struct{ raw json.RawMessage }
@@ -45,13 +51,37 @@ func Keep(ctx context.Context, result json.RawMessage) bool {
 // paramsKey is no name that a header can have.
 const paramsKey = "raw params"
 
-// inExtra moves params into Extra. Those of revision 2026-07-28 stay where
-// they are, because the SDK reads their _meta.
+// inExtra moves params into Extra.
 func inExtra(r *jsonrpc.Request) {
-	if !bytes.Contains(r.Params, []byte("io.modelcontextprotocol/")) {
-		r.Extra = &mcp.RequestExtra{Header: http.Header{paramsKey: {string(r.Params)}}}
-		r.Params = nil
+	r.Extra = &mcp.RequestExtra{Header: http.Header{paramsKey: {string(r.Params)}}}
+	r.Params = nil
+}
+
+// peerOf returns what params of revision 2026-07-28 say of their connection,
+// as it is written: all that the SDK judges a raw request by. Others say "".
+func peerOf(params json.RawMessage) string {
+	const vendor = "io.modelcontextprotocol"
+	if !bytes.Contains(params, []byte(vendor)) || params[0] != '{' {
+		return ""
 	}
+	var peer []byte
+	for key, meta := range rawjson.Members(params) {
+		if key != "_meta" || meta[0] != '{' {
+			continue
+		}
+		for key, value := range rawjson.Members(meta) {
+			if strings.HasPrefix(key, vendor+"/") {
+				peer = append(append(append(peer, rawjson.Quote(key)...), ':'), value...)
+			}
+		}
+	}
+	return string(peer)
+}
+
+// isResult tells whether an answer of ours is a result, raw or not.
+func isResult(r *jsonrpc.Response) bool {
+	_, raw := r.Error.(*answer) //nolint:errorlint // the SDK hands on what our handler gave it
+	return raw || r.Error == nil
 }
 
 // outOfExtra is the outermost middleware of a server with raw methods: it
