@@ -48,7 +48,8 @@ type fakeServers struct {
 	mu       sync.Mutex
 	servers  []fakeServer
 	snapshot *upstreams.Snapshot
-	lived    []string // servers that Live was asked for
+	looked   *upstreams.Snapshot // the one that Snapshot returned last
+	lived    []string            // servers that Live was asked for
 	calls    []upstreams.Call
 
 	changed chan struct{}
@@ -135,6 +136,7 @@ func (srv fakeServer) tool(raw json.RawMessage) *upstreams.Tool {
 func (f *fakeServers) Snapshot() *upstreams.Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.looked = f.snapshot
 	return f.snapshot
 }
 

@@ -1,9 +1,11 @@
 package aggregator
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -26,6 +28,8 @@ const (
 	methodListResources = "resources/list"
 	methodListTemplates = "resources/templates/list"
 	methodReadResource  = "resources/read"
+	methodListPrompts   = "prompts/list"
+	methodGetPrompt     = "prompts/get"
 	methodListChanged   = "notifications/tools/list_changed"
 	methodProgress      = "notifications/progress"
 )
@@ -68,6 +72,9 @@ func (s *Server) route(ctx context.Context, method string, r *request) (raw json
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		name := strings.TrimSuffix(method, wire.RawSuffix)
+		if name == methodListPrompts || name == methodGetPrompt { // the SDK would answer, although there are none
+			return nil, &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: name + ": not supported"}
+		}
 		_, ours := routes[name]
 		if !ours && name != methodInitialize && name != methodDiscover {
 			return next(ctx, method, req)
@@ -101,11 +108,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // greet answers initialize and server/discover: the SDK's answer with the
 // instructions and capabilities of this client.
 func (s *Server) greet(ctx context.Context, ss *mcp.ServerSession, req mcp.Request, next func() (mcp.Result, error)) (mcp.Result, error) {
+	p, _ := req.GetParams().(*mcp.InitializeParams) // nil for server/discover
+	if p != nil && ss.InitializeParams() != nil {
+		return nil, &wire.Error{Code: jsonrpc.CodeInvalidRequest, Message: "this session is initialized already: go on with it, or begin a new one"}
+	}
 	res, err := next()
 	if err != nil {
 		return nil, err
 	}
-	p, _ := req.GetParams().(*mcp.InitializeParams) // nil for server/discover
 	c, err := s.sessionOf(ss, cmp.Or(clientName(p), clientName(ss.InitializeParams())))
 	if err != nil {
 		return nil, err
@@ -215,8 +225,9 @@ func (t *startingTransport) close() {
 
 type startingConn struct {
 	mcp.Connection
-	s     *Server
-	armed atomic.Bool
+	s       *Server
+	greeted atomic.Bool // the client began as one of the two revisions does
+	armed   atomic.Bool // its next answer starts the servers
 }
 
 func (c *startingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -224,19 +235,40 @@ func (c *startingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
 		switch strings.TrimSuffix(req.Method, wire.RawSuffix) {
 		case methodDiscover, "ping":
-		default:
+		case methodInitialize:
+			c.greeted.Store(true)
 			c.armed.Store(true)
+		default: // a first one without either is refused by the SDK
+			if c.greeted.Load() || bytes.Contains(req.Params, []byte(mcp.MetaKeyProtocolVersion)) {
+				c.greeted.Store(true)
+				c.armed.Store(true)
+			}
 		}
 	}
 	return m, err
 }
 
 func (c *startingConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	r, ok := m.(*jsonrpc.Response)
+	if ok && !c.greeted.Load() {
+		m = refusedUngreeted(r)
+	}
 	err := c.Connection.Write(ctx, m)
-	if _, ok := m.(*jsonrpc.Response); ok && c.armed.Load() {
+	if ok && c.armed.Load() {
 		c.s.Start()
 	}
 	return err
+}
+
+// refusedUngreeted gives the SDK's refusal of a request before initialize a
+// code: it has none, and no other error at that time is without one.
+func refusedUngreeted(r *jsonrpc.Response) *jsonrpc.Response {
+	if _, coded := errors.AsType[*jsonrpc.Error](r.Error); r.Error == nil || coded {
+		return r
+	}
+	return &jsonrpc.Response{ID: r.ID, Error: &wire.Error{
+		Code: jsonrpc.CodeInvalidRequest, Message: "this session is not initialized: send initialize first",
+	}}
 }
 
 // invalidParams is the JSON-RPC error for a request that nobody can answer.

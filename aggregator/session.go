@@ -149,6 +149,7 @@ func (s *Server) announce() {
 	s.mu.Unlock()
 	differs := false
 	for _, c := range sessions {
+		s.dir.View(c.caller().Profile) // begins its index, for which a search would have to wait
 		c.mu.Lock()
 		never := c.listed == nil
 		c.mu.Unlock()

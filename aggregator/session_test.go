@@ -227,6 +227,65 @@ func TestSession_ListChanged(t *testing.T) {
 	})
 }
 
+// The index of a changed list is begun for clients that never list tools, too:
+// a first search waits for servers, and should not wait for that after it.
+func TestSession_IndexesWithoutAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeServers(fakeServer{Name: "calendar", State: upstreams.Starting, Tools: []json.RawMessage{tool("create_event", "Create.", "")}})
+		r := newRig(t, f, rigOptions{})
+		c := r.client(t)
+		c.Initialize("t")
+		f.comeUp("calendar")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.looked != f.snapshot {
+			t.Error("nobody looked at the new list")
+		}
+		_ = c.Close()
+	})
+}
+
+func TestSession_RefusesClearly(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		sent []string
+		want string // the last answer
+	}{
+		{"before initialize", []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"this session is not initialized: send initialize first"}}`},
+		{"call before initialize", []string{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool_search","arguments":{"query":"x"}}}`},
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"this session is not initialized: send initialize first"}}`},
+		{"no method before initialize", []string{`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`},
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found: \"server/discover\""}}`},
+		{"second initialize", []string{initialize1, strings.Replace(initialize1, `"id":1`, `"id":2`, 1)},
+			`{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"this session is initialized already: go on with it, or begin a new one"}}`},
+		{"prompts", []string{initialize1, `{"jsonrpc":"2.0","id":2,"method":"prompts/list"}`},
+			`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"prompts/list: not supported"}}`},
+		{"a prompt", []string{initialize1, `{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"x"}}`},
+			`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"prompts/get: not supported"}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFakeServers(fakeServer{Name: "s"})
+			c := newRig(t, f, rigOptions{}).client(t)
+			var got mcptest.Message
+			for i, line := range tc.sent {
+				c.Send(line)
+				got = c.Answer(fmt.Sprint(i + 1))
+			}
+			if string(got.Raw) != tc.want {
+				t.Errorf("answer = %s, want %s", got.Raw, tc.want)
+			}
+			if len(tc.sent) == 1 && f.wasStarted() {
+				t.Error("a refused request started the servers")
+			}
+		})
+	}
+}
+
+const initialize1 = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
 // A start without any cache: names alone, and one rewriting when all settled.
 func TestSession_ColdStartThaws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
