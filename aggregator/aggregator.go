@@ -228,30 +228,35 @@ func (s *Server) Start() {
 const (
 	settleTime = 3 * time.Second
 	listTime   = 10 * time.Second
+	indexTime  = 100 * time.Millisecond // for the index of a list that came in the last moment
 )
 
-// awaitSettled waits on a start without any cache until the first attempt of
-// every server has ended, at most settleTime in all.
-func (s *Server) awaitSettled(ctx context.Context) {
+// settledView returns what a search of callers with this profile is made in.
+// On a start without any cache it waits until the first attempt of every
+// server has ended, at most settleTime in all, and what the servers have told
+// by then is left out if it cannot be indexed in that time, too.
+func (s *Server) settledView(ctx context.Context, profile string) *directory.View {
 	if !s.cold || !s.started.Load() {
-		return
+		return s.dir.View(profile)
 	}
 	s.mu.Lock()
 	if s.patience.IsZero() {
 		s.patience = time.Now().Add(settleTime)
 	}
-	left := time.Until(s.patience)
+	patience := s.patience
 	s.mu.Unlock()
-	if left <= 0 {
-		return
+	if time.Until(patience) <= 0 {
+		return s.dir.View(profile)
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
+	settling, cancel := context.WithDeadline(ctx, patience)
+	defer cancel()
 	select {
 	case <-s.servers.Settled():
-	case <-timer.C:
-	case <-ctx.Done():
+	case <-settling.Done():
 	}
+	indexing, cancel := context.WithDeadline(ctx, patience.Add(indexTime))
+	defer cancel()
+	return s.dir.Indexed(indexing, profile)
 }
 
 // current returns the settings that are in use.

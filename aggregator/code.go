@@ -36,10 +36,9 @@ func (s *Server) controlCode(ctx context.Context, call *controlCall) (json.RawMe
 	case len(source) > codebridge.MaxSourceBytes:
 		return errorResult(fmt.Sprintf("tool_search_code: code has %d bytes, at most %d are possible; let the script fetch its data by tools", len(source), codebridge.MaxSourceBytes)), nil
 	}
-	s.awaitSettled(ctx)
 	caller := call.session.caller()
 	h := &host{
-		s: s, session: call.session, view: s.dir.View(caller.Profile),
+		s: s, session: call.session, view: s.settledView(ctx, caller.Profile),
 		id: s.nextCallID(), meta: passedMeta(call.meta),
 	}
 	stop := newProgress(ctx, call.session, call.meta).beat(func() int { return int(h.calls.Load()) })
@@ -191,7 +190,7 @@ func (h *host) search(ctx context.Context, args []json.RawMessage) (json.RawMess
 		text := strings.TrimPrefix(err.Error(), "tool_search: ")
 		return nil, &codebridge.ToolError{Code: statusInvalid, Message: `openclaw.tools.search("what the tool should do", {limit: 5}): ` + text}
 	}
-	groups, err := h.s.searchView(ctx, h.session, h.view, queries)
+	groups, err := h.s.search(ctx, h.session, h.view, queries)
 	if err != nil {
 		return nil, err
 	}

@@ -46,25 +46,19 @@ func (s *Server) controlSearch(ctx context.Context, call *controlCall) (json.Raw
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}
-	found, err := s.search(ctx, call.session, queries)
+	view := s.settledView(ctx, call.session.caller().Profile)
+	found, err := s.search(ctx, call.session, view, queries)
 	if err != nil {
 		return errorResult("the search was given up: " + err.Error() + "; try again"), nil //nolint:nilerr // told in the result
 	}
-	view := s.dir.View(call.session.caller().Profile)
 	text, note := fitHits(found, batch, settings.MaxAnswerChars, func(dropped int) string {
 		return s.searchNote(view, found, dropped)
 	})
 	return textResult(text, note), nil
 }
 
-// search runs queries against what the caller can see now.
-func (s *Server) search(ctx context.Context, c *session, queries []query) ([]group, error) {
-	s.awaitSettled(ctx)
-	view := s.dir.View(c.caller().Profile)
-	return s.searchView(ctx, c, view, queries)
-}
-
-func (s *Server) searchView(ctx context.Context, c *session, view *directory.View, queries []query) ([]group, error) {
+// search runs queries in a view.
+func (s *Server) search(ctx context.Context, c *session, view *directory.View, queries []query) ([]group, error) {
 	groups := make([]group, 0, len(queries))
 	for _, q := range queries {
 		begin := time.Now()
@@ -348,9 +342,9 @@ func (s *Server) searchNote(view *directory.View, groups []group, dropped int) s
 
 // trouble names the visible servers that are not there: "" if all are.
 func (s *Server) trouble(view *directory.View) string {
-	visible := make(map[string]bool)
+	visible, known := make(map[string]bool), make(map[string]bool)
 	for _, info := range view.Servers() {
-		visible[info.Name] = true
+		visible[info.Name], known[info.Name] = true, info.Known
 	}
 	var idle, starting, login, down []string
 	for _, st := range s.servers.Status() {
@@ -368,6 +362,10 @@ func (s *Server) trouble(view *directory.View) string {
 				starting = append(starting, name)
 			default: // in a command, which starts what it calls
 				idle = append(idle, name)
+			}
+		case upstreams.Ready:
+			if !known[st.Name] { // it came after the view was made
+				starting = append(starting, name)
 			}
 		case upstreams.NeedsAuth:
 			login = append(login, name)

@@ -6,6 +6,7 @@
 package directory
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"sync"
@@ -50,6 +51,7 @@ type Directory struct {
 type profile struct {
 	view     *View
 	snapshot *upstreams.Snapshot // what view was made from; nil: make it again
+	older    []*View             // of the same rules, whose indexes are there or being made
 	indexer  *indexer
 }
 
@@ -78,17 +80,61 @@ func (d *Directory) View(name string) *View {
 	}
 	p := d.profiles[name]
 	if p == nil {
-		p = &profile{indexer: &indexer{index: newIndex(d.log.With("profile", name))}}
+		p = &profile{}
+		p.indexer = &indexer{index: newIndex(d.log.With("profile", name)), finished: func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			p.forgetOlder()
+		}}
 		if d.closed {
 			p.indexer.close()
 		}
 		d.profiles[name] = p
 	}
 	if p.snapshot != snapshot {
+		last := p.view
 		p.view = d.viewLocked(name, p, snapshot)
 		p.snapshot = snapshot
+		if last != nil && last.index != p.view.index {
+			p.older = append(p.older, last)
+			p.forgetOlder()
+		}
 	}
 	return p.view
+}
+
+// Indexed returns View(name) as soon as it can be searched without waiting.
+// If ctx ends before that, it returns the newest one before it that can and
+// has tools, if there is one.
+func (d *Directory) Indexed(ctx context.Context, name string) *View {
+	v := d.View(name)
+	if _, err := v.index.wait(ctx); err == nil {
+		return v
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, old := range slices.Backward(d.profiles[name].older) {
+		if old.index.ready() != nil && len(old.tools) > 0 {
+			return old
+		}
+	}
+	return v
+}
+
+// forgetOlder drops the views that Indexed does not need: those before the
+// newest that is indexed, and those that a newer one kept from being indexed.
+func (p *profile) forgetOlder() {
+	if p.view.index.ready() != nil {
+		p.older = nil
+		return
+	}
+	for i, v := range slices.Backward(p.older) {
+		if v.index.ready() != nil {
+			p.older = slices.Delete(p.older, 0, i)
+			break
+		}
+	}
+	p.older = slices.DeleteFunc(p.older, func(v *View) bool { return !v.index.begun() })
 }
 
 // viewLocked makes the view of a snapshot, from as much of the last one as
@@ -125,7 +171,7 @@ func (d *Directory) Swap(r Rules) {
 	defer d.mu.Unlock()
 	d.rules = r
 	for _, p := range d.profiles {
-		p.snapshot = nil
+		p.snapshot, p.older = nil, nil
 	}
 }
 

@@ -195,6 +195,44 @@ func TestDirectory_NewestIndexWins(t *testing.T) {
 	}
 }
 
+// Who cannot wait for an index gets the newest view that has one, of the same
+// rules; of the others none is kept for that.
+func TestDirectory_Indexed(t *testing.T) {
+	d, source := fakeDirectory(t, fakeRules{}, fakeTool("a", "first_ship", ""))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	first := d.Indexed(t.Context(), "")
+	if first.index.ready() == nil {
+		t.Fatal("Indexed did not wait for the index")
+	}
+	x := d.profiles[""].indexer
+	x.index.mu.Lock() // holds the updates up
+	unlock := sync.OnceFunc(x.index.mu.Unlock)
+	defer unlock()
+	for i := range 5 {
+		source.set(fakeTool("a", "first_ship", ""), fakeTool("b", fmt.Sprintf("ship_%d", i), ""))
+		if got := d.Indexed(over, ""); got != first {
+			t.Errorf("Indexed while the index is made = a view with %q, want the first", idsOf(got.Tools()))
+		}
+	}
+	d.View("")
+	for i := range 5 { // nobody waits for these
+		source.set(fakeTool("c", fmt.Sprintf("ship_%d", i), ""))
+		d.View("")
+	}
+	if n := len(d.profiles[""].older); n > 7 {
+		t.Errorf("%d older views are kept, want those that are indexed or waited for", n)
+	}
+	d.Swap(fakeRules{hide: []string{"first"}})
+	if got := d.Indexed(over, ""); got == first {
+		t.Error("Indexed = a view of rules that do not hold any more")
+	}
+	unlock()
+	if got := d.Indexed(t.Context(), ""); got != d.View("") || len(d.profiles[""].older) > 0 {
+		t.Errorf("Indexed = %q with %d older views, want the newest alone", idsOf(got.Tools()), len(d.profiles[""].older))
+	}
+}
+
 func TestDirectory_Close(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 		source := &fakeSource{}

@@ -32,7 +32,9 @@ type scored struct {
 // a goroutine that ends when there is nothing more to do. Lists that a search
 // waits for come first; of the others only the newest is indexed.
 type indexer struct {
-	index *index
+	// fixed at creation
+	index    *index
+	finished func() // called after each update, without a lock
 
 	// mu guards the following
 	mu      sync.Mutex
@@ -90,6 +92,13 @@ func (x *indexer) want(b *build) {
 	x.startLocked()
 }
 
+// begun tells whether b is made already or will be, whatever comes.
+func (b *build) begun() bool {
+	b.indexer.mu.Lock()
+	defer b.indexer.mu.Unlock()
+	return b.wanted
+}
+
 // failLocked ends a build that was neither taken by run nor ended before.
 func (b *build) failLocked(err error) {
 	b.wanted = true
@@ -127,6 +136,7 @@ func (x *indexer) run() {
 		// A view has no end that its users would tell us.
 		runtime.AddCleanup(b, (*ranker).release, b.ranker)
 		close(b.done)
+		x.finished()
 	}
 }
 
