@@ -185,7 +185,7 @@ func (l *Log) write(record any) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(record)
 	if err == nil {
-		_, err = l.file.Write(line.Bytes())
+		_, err = printable{l.file}.Write(line.Bytes())
 	}
 	if err != nil {
 		l.failed.Do(func() { l.log.Error("telemetry log is not written, records are lost", "err", err) })

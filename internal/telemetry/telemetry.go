@@ -7,10 +7,14 @@
 package telemetry
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // NewLogger returns the program's logger: text at level info on a terminal,
@@ -27,8 +31,39 @@ func NewLogger(w io.Writer, level, format string, isTerminal bool) *slog.Logger 
 	if f := strings.ToLower(format); f == "text" || f != "json" && isTerminal {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(slog.NewJSONHandler(printable{w}, options))
 }
+
+// printable escapes in JSON what a terminal would not show as it is, such as
+// marks that turn the direction of writing: the text format does that itself.
+type printable struct{ w io.Writer }
+
+func (p printable) Write(line []byte) (int, error) {
+	if bytes.IndexFunc(line, hidden) < 0 {
+		return p.w.Write(line)
+	}
+	n := len(line)
+	out := make([]byte, 0, n+64)
+	for len(line) > 0 {
+		r, size := utf8.DecodeRune(line)
+		switch {
+		case !hidden(r):
+			out = append(out, line[:size]...)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		line = line[size:]
+	}
+	if _, err := p.w.Write(out); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+func hidden(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
 
 // CheckLogging reports a level or format that NewLogger does not know and
 // would ignore.

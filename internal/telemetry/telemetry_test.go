@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 func TestNewLogger(t *testing.T) {
@@ -31,6 +32,25 @@ func TestNewLogger(t *testing.T) {
 		log.Log(t.Context(), c.wantLevel, "at")
 		if got := out.String(); strings.Contains(got, "below") || !strings.Contains(got, "at") || json.Valid(out.Bytes()) != c.wantJSON {
 			t.Errorf("NewLogger(%q, %q, %v) wrote %q, want level %v, JSON %v", c.level, c.format, c.isTerminal, got, c.wantLevel, c.wantJSON)
+		}
+	}
+}
+
+func TestNewLogger_ShowsNothingRaw(t *testing.T) {
+	const odd = "a\u202eb\u200bc\u2028d\x7fe\u0085f\U000e0041g\x1b[31mh — ü 日 🙂"
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		NewLogger(&out, "", format, false).Warn("m "+odd, "name", odd, odd, 1)
+		line := out.String()
+		if i := strings.IndexFunc(line, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+			t.Errorf("%s: a raw character at %q", format, line[i:])
+		}
+		if !strings.Contains(line, "— ü 日 🙂") {
+			t.Errorf("%s: wrote %s, want printable characters as they are", format, line)
+		}
+		var got struct{ Name string }
+		if format == "json" && (json.Unmarshal(out.Bytes(), &got) != nil || got.Name != odd) {
+			t.Errorf("json: %s reads as %q, want %q", line, got.Name, odd)
 		}
 	}
 }
