@@ -109,7 +109,7 @@ func New(o Options) *Server {
 	s.mcp = mcp.NewServer(self, &mcp.ServerOptions{
 		// Set by hand: what the SDK would infer are its own registrations, and
 		// it has none of ours.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		Capabilities: capabilities(ModeTools),
 		Logger:       slog.New(slog.DiscardHandler),
 	})
 	s.mcp.AddReceivingMiddleware(s.receive)

@@ -110,7 +110,7 @@ func (s *Server) controlCall(ctx context.Context, call *controlCall) (json.RawMe
 		}
 		return f.result(), nil
 	}
-	res.Note = joinNotes(fixed.note, res.Note)
+	res.Note = upstreams.JoinNotes(fixed.note, res.Note)
 	raw, _ := shape(fixed.tool, res, upstreams.ViaToolCall)
 	return raw, nil
 }
@@ -273,16 +273,6 @@ func client(p *progress) upstreams.Client {
 		return nil
 	}
 	return p
-}
-
-func joinNotes(a, b string) string {
-	switch {
-	case a == "":
-		return b
-	case b == "":
-		return a
-	}
-	return a + "; " + b
 }
 
 // shape makes the answer of a call out of the upstream's result: the same

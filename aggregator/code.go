@@ -30,7 +30,7 @@ func (s *Server) controlCode(ctx context.Context, call *controlCall) (json.RawMe
 	source, ok := o.Text("code")
 	switch {
 	case !ok && o.Has("code"):
-		return errorResult(fmt.Sprintf("tool_search_code: code must be a string, got %s; %s", kindOf(o.Get("code")), want)), nil
+		return errorResult(fmt.Sprintf("tool_search_code: code must be a string, got %s; %s", rawjson.Kind(o.Get("code")), want)), nil
 	case strings.TrimSpace(source) == "":
 		return errorResult("tool_search_code: code is missing or blank; " + want), nil
 	case len(source) > codebridge.MaxSourceBytes:
@@ -84,7 +84,7 @@ func codeResult(res *codebridge.Result, counts json.RawMessage) json.RawMessage 
 	}
 	o = append(o, rawjson.Member{Name: "telemetry", Value: counts})
 	blocks := append([]json.RawMessage{textBlock(string(o.Bytes()))}, res.Blocks...)
-	result := rawjson.Object{{Name: "content", Value: jsonArray(blocks)}}
+	result := rawjson.Object{{Name: "content", Value: rawjson.List(blocks...)}}
 	if res.Error != nil {
 		result = append(result, rawjson.Member{Name: "isError", Value: json.RawMessage("true")})
 	}
@@ -170,7 +170,7 @@ func (h *host) Call(ctx context.Context, c *codebridge.Call) (json.RawMessage, e
 func (h *host) search(ctx context.Context, args []json.RawMessage) (json.RawMessage, error) {
 	input := rawjson.Object{}
 	if len(args) > 0 {
-		if kindOf(args[0]) == "an object" {
+		if rawjson.Kind(args[0]) == "an object" {
 			input, _ = rawjson.Parse(args[0])
 		} else {
 			input = input.With("query", args[0])

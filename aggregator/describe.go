@@ -38,7 +38,7 @@ func (s *Server) controlDescribe(ctx context.Context, call *controlCall) (json.R
 	}
 	path, ok := o.Text("path")
 	if v := o.Get("path"); !rawjson.IsNull(v) && !ok {
-		return errorResult(fmt.Sprintf("tool_describe: path must be a string such as /parameters/properties/filter, got %s", kindOf(v))), nil
+		return errorResult(fmt.Sprintf("tool_describe: path must be a string such as /parameters/properties/filter, got %s", rawjson.Kind(v))), nil
 	}
 	text, f := s.describe(ctx, call.session, selector, path, s.current().MaxAnswerChars, phrasesFor(call.session))
 	if f != nil {

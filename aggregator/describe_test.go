@@ -139,7 +139,7 @@ func TestDescribe_Cut(t *testing.T) {
 						}
 						part := fetch(fmt.Sprintf(`{"id":"big","path":%s}`, quote(at)))
 						if len(part.Truncated) == 1 && part.Truncated[0] == at {
-							if kindOf(part.Value) != "an object" {
+							if rawjson.Kind(part.Value) != "an object" {
 								return part.Value // longer than an answer: its beginning
 							}
 							var o rawjson.Object
@@ -152,7 +152,7 @@ func TestDescribe_Cut(t *testing.T) {
 						return whole(part.Value, at, part.Truncated)
 					}
 				}
-				switch kindOf(value) {
+				switch rawjson.Kind(value) {
 				case "an object":
 					o, err := rawjson.Parse(value)
 					if err != nil {
@@ -167,7 +167,7 @@ func TestDescribe_Cut(t *testing.T) {
 					for i := range items {
 						items[i] = whole(items[i], fmt.Sprintf("%s/%d", at, i), cut)
 					}
-					return jsonArray(items)
+					return rawjson.List(items...)
 				}
 				return value
 			}

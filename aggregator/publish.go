@@ -184,7 +184,7 @@ var (
 // readable leaves out the members that are not of the kind expected.
 func readable(o rawjson.Object, kinds map[string]string) rawjson.Object {
 	for name, kind := range kinds {
-		if o.Has(name) && kindOf(o.Get(name)) != kind {
+		if o.Has(name) && rawjson.Kind(o.Get(name)) != kind {
 			o = o.Without(name)
 		}
 	}
@@ -237,7 +237,7 @@ func objectProperties(properties json.RawMessage) json.RawMessage {
 	}
 	changed := false
 	for i, m := range o {
-		switch kindOf(m.Value) {
+		switch rawjson.Kind(m.Value) {
 		case "an object":
 			continue
 		case "a boolean":

@@ -85,7 +85,7 @@ func repairCall(input json.RawMessage, p phrases, find func(string) (*upstreams.
 		if inner == nil {
 			return refuse(nil, "%s needs the id of a tool, got %s", p.call, gotInstead(members))
 		}
-		note = joinNotes(note, noteDeep)
+		note = upstreams.JoinNotes(note, noteDeep)
 		if selector, rest = takeSelector(inner); selector == "" {
 			return refuse(nil, "%s needs the id of a tool, got %s", p.call, gotInstead(inner))
 		}
@@ -108,7 +108,7 @@ func repairCall(input json.RawMessage, p phrases, find func(string) (*upstreams.
 	if err := checkObject(args); err != nil {
 		return refuse(t, "%v", err)
 	}
-	return &repaired{t, args, joinNotes(note, fix.note)}, nil
+	return &repaired{t, args, upstreams.JoinNotes(note, fix.note)}, nil
 }
 
 const (
@@ -135,10 +135,10 @@ func gotInstead(o rawjson.Object) string {
 		case rawjson.IsNull(v):
 		case blank(v):
 			return "a blank " + name
-		case kindOf(v) == "a string":
+		case rawjson.Kind(v) == "a string":
 			return "its own name as " + name // a control tool that is called through itself
 		default:
-			return kindOf(v) + " as " + name
+			return rawjson.Kind(v) + " as " + name
 		}
 	}
 	return memberNames(o)
@@ -222,15 +222,15 @@ func (f *fixing) arguments(o rawjson.Object, outer bool) (json.RawMessage, error
 			case blank(m.Value):
 				blanks = true
 			case !isObject:
-				return nil, fmt.Errorf("%s must be an object, got %s", m.Name, kindOf(m.Value))
+				return nil, fmt.Errorf("%s must be an object, got %s", m.Name, rawjson.Kind(m.Value))
 			case len(body) == 0: // beside a full one it is ignored
 			case container != "" && bytes.Equal(base.Bytes(), body.Bytes()):
 			case container != "":
 				return nil, fmt.Errorf("arguments stand in both %s and %s", container, m.Name)
 			default:
 				base, container = body, m.Name
-				if kindOf(m.Value) == "a string" {
-					f.note = joinNotes(f.note, noteString)
+				if rawjson.Kind(m.Value) == "a string" {
+					f.note = upstreams.JoinNotes(f.note, noteString)
 				}
 			}
 		default:
@@ -247,17 +247,17 @@ func (f *fixing) arguments(o rawjson.Object, outer bool) (json.RawMessage, error
 			return nil, err
 		}
 		base, _ = rawjson.Parse(inner) // encoded by us
-		f.note = joinNotes(f.note, noteDeep)
+		f.note = upstreams.JoinNotes(f.note, noteDeep)
 	}
 	if outer && len(beside)+len(dotted) > 0 {
-		f.note = joinNotes(f.note, noteFlat)
+		f.note = upstreams.JoinNotes(f.note, noteFlat)
 	}
 	args, err := merge(base, append(dotted, beside...))
 	if err != nil {
 		return nil, err
 	}
 	if blanks && len(args) == 0 {
-		f.note = joinNotes(f.note, noteBlank)
+		f.note = upstreams.JoinNotes(f.note, noteBlank)
 	}
 	return args.Bytes(), nil
 }
@@ -349,30 +349,10 @@ func blank(v json.RawMessage) bool {
 // checkObject says what is wrong with a value that should be a JSON object
 // without duplicate keys.
 func checkObject(v json.RawMessage) error {
-	if kindOf(v) != "an object" || !json.Valid(v) {
-		return fmt.Errorf("the arguments must be a JSON object, got %s", kindOf(v))
+	if rawjson.Kind(v) != "an object" || !json.Valid(v) {
+		return fmt.Errorf("the arguments must be a JSON object, got %s", rawjson.Kind(v))
 	}
 	return rawjson.CheckDuplicates(v)
-}
-
-func kindOf(v json.RawMessage) string {
-	v = bytes.TrimSpace(v)
-	if len(v) == 0 {
-		return "nothing"
-	}
-	switch v[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
 }
 
 func memberNames(o rawjson.Object) string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/directory"
+	"github.com/toolsearch-mcp/toolsearch-mcp/internal/rawjson"
 	"github.com/toolsearch-mcp/toolsearch-mcp/upstreams"
 )
 
@@ -229,7 +230,7 @@ func scalars(v json.RawMessage) []string {
 		v = o
 	}
 	var out []string
-	switch kindOf(v) {
+	switch rawjson.Kind(v) {
 	case "an object", "an array":
 		if t := parseTree(v); t != nil {
 			for _, item := range t.items {

@@ -21,22 +21,6 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimRight(buf.Bytes(), "\n")
 }
 
-// jsonArray puts encoded items together.
-func jsonArray(items []json.RawMessage) json.RawMessage {
-	n := 2
-	for _, it := range items {
-		n += len(it) + 1
-	}
-	b := append(make([]byte, 0, n), '[')
-	for i, it := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, it...)
-	}
-	return append(b, ']')
-}
-
 // textBlock is one content block of text.
 func textBlock(text string) json.RawMessage {
 	return append(append([]byte(`{"type":"text","text":`), quote(text)...), '}')
@@ -50,7 +34,7 @@ func content(texts ...string) json.RawMessage {
 			blocks = append(blocks, textBlock(t))
 		}
 	}
-	return jsonArray(blocks)
+	return rawjson.List(blocks...)
 }
 
 // textResult is a successful result of a control tool.

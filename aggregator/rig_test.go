@@ -266,7 +266,7 @@ func (fakeEngine) Run(ctx context.Context, p codebridge.Program, h codebridge.Ho
 	values := []json.RawMessage{}
 	for _, step := range steps {
 		fn, _ := textOf(step[0])
-		v, err := h.Call(ctx, &codebridge.Call{Fn: fn, Args: jsonArray(step[1:])})
+		v, err := h.Call(ctx, &codebridge.Call{Fn: fn, Args: rawjson.List(step[1:]...)})
 		var toolErr *codebridge.ToolError
 		switch {
 		case errors.As(err, &toolErr):
@@ -276,7 +276,7 @@ func (fakeEngine) Run(ctx context.Context, p codebridge.Program, h codebridge.Ho
 		}
 		values = append(values, v)
 	}
-	res.Value = jsonArray(values)
+	res.Value = rawjson.List(values...)
 	return res, nil
 }
 

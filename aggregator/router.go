@@ -121,20 +121,26 @@ func (s *Server) greet(ctx context.Context, ss *mcp.ServerSession, req mcp.Reque
 		return nil, err
 	}
 	f := s.faceFor(c.face())
-	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
-	if c.face().mode == ModeDirectory {
-		capabilities.Resources = &mcp.ResourceCapabilities{}
-	}
+	offered := capabilities(c.face().mode)
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		answer := *r
-		answer.Instructions, answer.Capabilities = f.instructions, capabilities
+		answer.Instructions, answer.Capabilities = f.instructions, offered
 		return &answer, nil
 	case *mcp.DiscoverResult:
-		r.Instructions, r.Capabilities = f.instructions, capabilities
+		r.Instructions, r.Capabilities = f.instructions, offered
 		return r, nil
 	}
 	return res, nil
+}
+
+// capabilities are what a client is offered in a mode.
+func capabilities(m Mode) *mcp.ServerCapabilities {
+	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	if m == ModeDirectory {
+		c.Resources = &mcp.ResourceCapabilities{}
+	}
+	return c
 }
 
 // clientName is what a client calls itself, "" if it does not tell.

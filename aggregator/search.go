@@ -88,7 +88,7 @@ func readQueries(input json.RawMessage, settings Settings) (queries []query, bat
 	}
 	text, hasQuery := o.Text("query")
 	if v := o.Get("query"); !rawjson.IsNull(v) && !hasQuery {
-		return nil, false, fmt.Errorf("tool_search: query must be a string, got %s; %s", kindOf(v), want)
+		return nil, false, fmt.Errorf("tool_search: query must be a string, got %s; %s", rawjson.Kind(v), want)
 	}
 	limit, hasLimit, err := readLimit("limit", o.Get("limit"), settings)
 	if err != nil {
@@ -137,11 +137,11 @@ func readBatch(items []json.RawMessage, most int, settings Settings) ([]query, e
 		}
 		o, err := rawjson.Parse(item)
 		if err != nil {
-			return nil, fmt.Errorf(`tool_search: %s must be an object {"query":"…"}, got %s`, name, kindOf(item))
+			return nil, fmt.Errorf(`tool_search: %s must be an object {"query":"…"}, got %s`, name, rawjson.Kind(item))
 		}
 		text, ok := o.Text("query")
 		if !ok {
-			return nil, fmt.Errorf("tool_search: %s.query must be a string, got %s", name, kindOf(o.Get("query")))
+			return nil, fmt.Errorf("tool_search: %s.query must be a string, got %s", name, rawjson.Kind(o.Get("query")))
 		}
 		limit, given, err := readLimit(name+".limit", o.Get("limit"), settings)
 		if err != nil {
@@ -175,8 +175,8 @@ func readObject(input json.RawMessage) (rawjson.Object, error) {
 	if text, ok := objectText(input); ok {
 		input = text
 	}
-	if kindOf(input) != "an object" {
-		return nil, fmt.Errorf("the input must be an object, got %s", kindOf(input))
+	if rawjson.Kind(input) != "an object" {
+		return nil, fmt.Errorf("the input must be an object, got %s", rawjson.Kind(input))
 	}
 	return rawjson.Parse(input)
 }
@@ -189,7 +189,7 @@ func readItems(v json.RawMessage) ([]json.RawMessage, error) {
 	if text, ok := textOf(v); ok {
 		v = json.RawMessage(text)
 	}
-	if !json.Valid(v) || kindOf(v) != "an array" {
+	if !json.Valid(v) || rawjson.Kind(v) != "an array" {
 		return nil, errors.New("queries must be an array")
 	}
 	return rawjson.Array(v)

@@ -239,7 +239,7 @@ func (c *control) definition(description string) json.RawMessage {
 // listResult puts definitions together as the result of tools/list: one page,
 // because several clients never ask for the second.
 func listResult(defs []json.RawMessage) json.RawMessage {
-	return rawjson.Object{{Name: "tools", Value: jsonArray(defs)}}.Bytes()
+	return rawjson.Object{{Name: "tools", Value: rawjson.List(defs...)}}.Bytes()
 }
 
 //go:embed instructions.md

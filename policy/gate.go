@@ -90,7 +90,7 @@ func (g *Gate) Do(ctx context.Context, call upstreams.Call) (*upstreams.Result, 
 		return res, nil
 	}
 	noted := *res
-	noted.Note = joinNotes(note, res.Note)
+	noted.Note = upstreams.JoinNotes(note, res.Note)
 	return &noted, nil
 }
 
@@ -99,11 +99,4 @@ func (g *Gate) decide(call upstreams.Call) error {
 		return &DeniedError{call, d}
 	}
 	return nil
-}
-
-func joinNotes(a, b string) string {
-	if b == "" {
-		return a
-	}
-	return a + "; " + b
 }

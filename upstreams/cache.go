@@ -30,7 +30,6 @@ type listing struct {
 	Protocol     string            `json:"protocol,omitempty"`
 	Title        string            `json:"title,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
-	Capabilities json.RawMessage   `json:"capabilities,omitempty"`
 	Tools        []json.RawMessage `json:"tools"` // as listed, broken ones included
 }
 

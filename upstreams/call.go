@@ -273,7 +273,7 @@ func normalize(raw json.RawMessage) *Result {
 	case rawjson.IsNull(content):
 		return &Result{Raw: o.With("content", json.RawMessage("[]")).Bytes()}
 	case content[0] == '{':
-		return &Result{Raw: o.With("content", rawArray(content)).Bytes()}
+		return &Result{Raw: o.With("content", rawjson.List(content)).Bytes()}
 	case content[0] != '[':
 		return &Result{Raw: o.With("content", textContent(content)).Bytes()}
 	case !bytes.Contains(content, []byte("null")):
@@ -293,7 +293,7 @@ func normalize(raw json.RawMessage) *Result {
 		return &Result{Raw: raw}
 	}
 	return &Result{
-		Raw:  o.With("content", rawArray(blocks...)).Bytes(),
+		Raw:  o.With("content", rawjson.List(blocks...)).Bytes(),
 		Note: fmt.Sprintf("%d content blocks were null and were left out", len(items)-len(blocks)),
 	}
 }
@@ -304,18 +304,7 @@ func textContent(v json.RawMessage) json.RawMessage {
 	if v[0] != '"' {
 		text = rawjson.Quote(string(v))
 	}
-	return rawArray(rawjson.Object{{Name: "type", Value: json.RawMessage(`"text"`)}, {Name: "text", Value: text}}.Bytes())
-}
-
-func rawArray(items ...json.RawMessage) json.RawMessage {
-	b := []byte{'['}
-	for i, item := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, item...)
-	}
-	return append(b, ']')
+	return rawjson.List(rawjson.Object{{Name: "type", Value: json.RawMessage(`"text"`)}, {Name: "text", Value: text}}.Bytes())
 }
 
 // firstText returns the text of a result that has one short text block, in

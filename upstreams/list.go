@@ -207,8 +207,7 @@ func (r *refresher) publish(p pages) (changed bool) {
 	s := r.server
 	r.last = time.Now()
 	l := &listing{
-		Protocol: r.init.ProtocolVersion, Instructions: r.init.Instructions,
-		Capabilities: capabilities(r.init), Tools: p.items,
+		Protocol: r.init.ProtocolVersion, Instructions: r.init.Instructions, Tools: p.items,
 	}
 	if info := r.init.ServerInfo; info != nil {
 		l.Title = info.Title

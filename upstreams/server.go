@@ -2,7 +2,6 @@ package upstreams
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,7 +54,6 @@ type server struct {
 
 	mu       sync.Mutex // guards the following
 	state    State
-	retryAt  time.Time     // in Backoff, while waiting
 	err      error         // why it is not ready
 	moved    chan struct{} // closed and replaced at every change of the above and of session
 	session  *session      // non-nil exactly while Ready
@@ -139,7 +137,7 @@ func (s *server) start(predecessor *server) {
 // run holds one session after the other until ctx ends.
 func (s *server) run(ctx context.Context, predecessor *server) {
 	defer close(s.done)
-	defer s.set(Closed, ErrClosed, time.Time{})
+	defer s.set(Closed, ErrClosed)
 	if predecessor != nil {
 		<-predecessor.done // two at once might fight for a port or a file
 	}
@@ -168,11 +166,11 @@ func (s *server) run(ctx context.Context, predecessor *server) {
 		var retry <-chan time.Time
 		if errors.Is(err, ErrNeedsAuth) {
 			s.log.Log(ctx, level, "server refuses our credentials", "err", err)
-			s.set(NeedsAuth, err, time.Time{})
+			s.set(NeedsAuth, err)
 		} else {
 			d := backoff(failures, rand.Float64())
 			s.log.Log(ctx, level, "server is down", "err", err, "retry_in", d)
-			s.set(Backoff, err, time.Now().Add(d))
+			s.set(Backoff, err)
 			retry = time.After(d)
 		}
 		s.firstAttemptEnded()
@@ -341,16 +339,16 @@ func (s *server) wrap(err error) error { return fmt.Errorf("server %q: %w", s.cf
 // The following move the state. Each runs wholly under mu and wakes those who
 // wait for a change.
 
-func (s *server) moveLocked(state State, err error, retryAt time.Time) {
-	s.state, s.err, s.retryAt = state, err, retryAt
+func (s *server) moveLocked(state State, err error) {
+	s.state, s.err = state, err
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
 
-func (s *server) set(state State, err error, retryAt time.Time) {
+func (s *server) set(state State, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.moveLocked(state, err, retryAt)
+	s.moveLocked(state, err)
 }
 
 func (s *server) attempt() {
@@ -360,11 +358,11 @@ func (s *server) attempt() {
 	s.trying = true
 	switch {
 	case s.attempts > 1: // still down until it succeeds
-		s.moveLocked(s.state, s.err, time.Time{})
+		s.moveLocked(s.state, s.err)
 	case s.known.tools != nil:
-		s.moveLocked(Cached, nil, time.Time{})
+		s.moveLocked(Cached, nil)
 	default:
-		s.moveLocked(Starting, nil, time.Time{})
+		s.moveLocked(Starting, nil)
 	}
 }
 
@@ -382,14 +380,14 @@ func (s *server) attemptEnded(err error) {
 	case <-s.wake: // of a caller who waits for this attempt; later ones want a new one
 	default:
 	}
-	s.moveLocked(s.state, err, time.Time{})
+	s.moveLocked(s.state, err)
 }
 
 func (s *server) ready(ss *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trying, s.session = false, ss
-	s.moveLocked(Ready, nil, time.Time{})
+	s.moveLocked(Ready, nil)
 }
 
 // withdraw takes a session back, so that nobody begins anything on it.
@@ -400,7 +398,7 @@ func (s *server) withdraw(ss *session, err error) {
 		return
 	}
 	s.session, s.live = nil, false
-	s.moveLocked(Backoff, err, time.Time{})
+	s.moveLocked(Backoff, err)
 	s.mu.Unlock()
 	s.changed()
 }
@@ -463,12 +461,4 @@ func (c *catalog) index() {
 	for _, t := range c.tools {
 		c.byName[t.Name] = t
 	}
-}
-
-func capabilities(init *mcp.InitializeResult) json.RawMessage {
-	b, err := json.Marshal(init.Capabilities)
-	if err != nil {
-		return nil
-	}
-	return b
 }

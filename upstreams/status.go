@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 )
 
 // maxWarnings bounds what Status repeats of one server's odd behaviour.
@@ -70,9 +69,6 @@ func (s *server) status() Status {
 	}
 	if s.session != nil {
 		st.Stderr = s.session.link.stderr()
-	}
-	if d := time.Until(s.retryAt); d > 0 {
-		st.RetryIn = d
 	}
 	st.Warnings = slices.Concat(s.known.warnings, s.odd)
 	more := s.oddMore

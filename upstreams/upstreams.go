@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Trust tells how far a server's own words are believed (contract 5).
@@ -91,14 +90,13 @@ const (
 type Status struct {
 	Name, Safe string
 	State      State
-	Tools      int           // tools known, hidden ones included
-	ListBytes  int           // bytes of the tools as listed by the server
-	Protocol   string        // negotiated protocol version, "" if never connected
-	Err        error         // why it is not ready; nil when ready
-	Hint       string        // what to do about Err, one sentence; ""
-	Stderr     string        // the end of what a stdio server wrote to stderr
-	Warnings   []string      // skipped tools, noise on stdout, repeated cursor, …
-	RetryIn    time.Duration // in Backoff: until the next attempt
+	Tools      int      // tools known, hidden ones included
+	ListBytes  int      // bytes of the tools as listed by the server
+	Protocol   string   // negotiated protocol version, "" if never connected
+	Err        error    // why it is not ready; nil when ready
+	Hint       string   // what to do about Err, one sentence; ""
+	Stderr     string   // the end of what a stdio server wrote to stderr
+	Warnings   []string // skipped tools, noise on stdout, repeated cursor, …
 }
 
 // Via is the way by which a call reached us.
@@ -144,6 +142,17 @@ type Call struct {
 type Result struct {
 	Raw  json.RawMessage // the result object, byte for byte
 	Note string          // what we did or saw on the way, for _meta; ""
+}
+
+// JoinNotes puts the notes of one result together; blank ones are left out.
+func JoinNotes(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	}
+	return a + "; " + b
 }
 
 // Requester carries out calls. The chain is built once, in cmd/toolsearch-mcp.

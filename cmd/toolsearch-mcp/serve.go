@@ -176,7 +176,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, redactor *telemetry
 			probing.Wait()
 		}
 	}()
-	ver := buildInfo().Version
+	ver := thisRelease().Version
 	cache := cacheDir(log)
 
 	p.engine = codebridge.New(codebridge.Options{Config: cfg.CodeBridge, CacheDir: subfolder(cache, "engine"), Logger: log})

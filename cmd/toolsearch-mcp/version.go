@@ -16,16 +16,16 @@ var version = ""
 // protocols are the MCP revisions that clients may speak to us.
 var protocols = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// build tells what this binary is.
-type build struct {
+// release tells what this binary is.
+type release struct {
 	Version   string   `json:"version"`
 	Commit    string   `json:"commit"`
 	Go        string   `json:"go"`
 	Protocols []string `json:"protocols"`
 }
 
-func buildInfo() build {
-	b := build{Version: version, Commit: "unknown", Go: runtime.Version(), Protocols: protocols}
+func thisRelease() release {
+	b := release{Version: version, Commit: "unknown", Go: runtime.Version(), Protocols: protocols}
 	info, ok := debug.ReadBuildInfo()
 	if b.Version == "" {
 		b.Version = "dev"
@@ -52,7 +52,7 @@ func buildInfo() build {
 }
 
 func versionText() string {
-	b := buildInfo()
+	b := thisRelease()
 	return fmt.Sprintf("toolsearch-mcp %s\ncommit %s\n%s %s/%s\nMCP %s",
 		b.Version, b.Commit, b.Go, runtime.GOOS, runtime.GOARCH, strings.Join(b.Protocols, ", "))
 }
@@ -64,7 +64,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:  exactly(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				return json.NewEncoder(a.stdout).Encode(buildInfo())
+				return json.NewEncoder(a.stdout).Encode(thisRelease())
 			}
 			_, err := fmt.Fprintln(a.stdout, versionText())
 			return err

@@ -104,7 +104,7 @@ func TestGuardian_EndsStubbornGroupsAfterKill9(t *testing.T) {
 		t.Fatal(line)
 	}
 	t.Cleanup(func() { syscall.Kill(-pgid, syscall.SIGKILL) })
-	if !Alive(pgid) {
+	if !alive(pgid) {
 		t.Fatal("the child is not there")
 	}
 	// The whole group of the parent, as a terminal would do it: the guardian
@@ -113,7 +113,7 @@ func TestGuardian_EndsStubbornGroupsAfterKill9(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	eventually(t, "child and grandchild gone", func() bool { return !Alive(pgid) })
+	eventually(t, "child and grandchild gone", func() bool { return !alive(pgid) })
 }
 
 func TestGuardian_IgnoresSignalsAndLeavesEndedGroups(t *testing.T) {
@@ -153,7 +153,7 @@ func TestGuardian_IgnoresSignalsAndLeavesEndedGroups(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Errorf("guardian ended with %v, want exit status 0", err)
 	}
-	if !Alive(child.Process.Pid) {
+	if !alive(child.Process.Pid) {
 		t.Error("a group that was taken off the list was ended")
 	}
 }
@@ -207,7 +207,7 @@ func TestEnd(t *testing.T) {
 		if err := End(t.Context(), cmd.Process.Pid, 0, 50*time.Millisecond); err != nil {
 			t.Error(err)
 		}
-		if Alive(cmd.Process.Pid) {
+		if alive(cmd.Process.Pid) {
 			t.Error("the group is alive")
 		}
 	})
@@ -224,14 +224,14 @@ func TestEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		stray, err := strconv.Atoi(strings.TrimSpace(line))
-		if err != nil || !Alive(stray) {
+		if err != nil || !alive(stray) {
 			t.Fatalf("stray %q: %v, want the leader of a group of its own", line, err)
 		}
 		go func() { io.Copy(io.Discard, out); cmd.Wait() }()
 		if err := End(t.Context(), cmd.Process.Pid, 0, 50*time.Millisecond); err != nil {
 			t.Error(err)
 		}
-		if Alive(stray) {
+		if alive(stray) {
 			syscall.Kill(stray, syscall.SIGKILL)
 			t.Error("the stray is alive")
 		}
@@ -254,3 +254,6 @@ func TestEnd(t *testing.T) {
 		}
 	})
 }
+
+// alive tells whether a process of this group still runs. Zombies do not.
+func alive(pgid int) bool { return strays{}.look(pgid) }

@@ -194,6 +194,3 @@ func gone(ctx context.Context, pgid int, lost strays, limit time.Duration) bool 
 		}
 	}
 }
-
-// Alive tells whether a process of this group still runs. Zombies do not.
-func Alive(pgid int) bool { return strays{}.look(pgid) }

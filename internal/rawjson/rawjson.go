@@ -130,6 +130,44 @@ func Array(b []byte) ([]json.RawMessage, error) {
 	return items, nil
 }
 
+// List encodes a JSON array of values, the bytes of which stay.
+func List(items ...json.RawMessage) json.RawMessage {
+	n := 2
+	for _, it := range items {
+		n += len(it) + 1
+	}
+	b := append(make([]byte, 0, n), '[')
+	for i, it := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, it...)
+	}
+	return append(b, ']')
+}
+
+// Kind names the type of a value, by its first byte, as a sentence does: "an
+// object"; "nothing" for no bytes.
+func Kind(v json.RawMessage) string {
+	v = bytes.TrimSpace(v)
+	if len(v) == 0 {
+		return "nothing"
+	}
+	switch v[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
 func (o Object) index(name string) int {
 	for i := range o {
 		if o[i].Name == name {

@@ -85,3 +85,29 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestList(t *testing.T) {
+	for _, c := range []struct {
+		items []json.RawMessage
+		want  string
+	}{
+		{nil, `[]`},
+		{[]json.RawMessage{json.RawMessage(`1.0`)}, `[1.0]`},
+		{[]json.RawMessage{json.RawMessage(`{"a": 1}`), json.RawMessage(`"b"`)}, `[{"a": 1},"b"]`},
+	} {
+		if got := string(List(c.items...)); got != c.want {
+			t.Errorf("List(%s) = %s, want %s", c.items, got, c.want)
+		}
+	}
+}
+
+func TestKind(t *testing.T) {
+	for v, want := range map[string]string{
+		"": "nothing", " \n": "nothing", " {}": "an object", "[1]": "an array", `""`: "a string",
+		"true": "a boolean", "false": "a boolean", "null": "null", "-1": "a number",
+	} {
+		if got := Kind(json.RawMessage(v)); got != want {
+			t.Errorf("Kind(%q) = %q, want %q", v, got, want)
+		}
+	}
+}

@@ -45,7 +45,11 @@ func ParseEnvelope(b []byte) (Envelope, error) {
 	}
 	b = bytes.TrimSpace(b)
 	if b[0] != '{' {
-		return Envelope{}, fmt.Errorf("%w: %s", ErrNotRPC, kindOf(b[0]))
+		what := rawjson.Kind(b)
+		if b[0] == '[' {
+			what += " (batches are not supported)"
+		}
+		return Envelope{}, fmt.Errorf("%w: %s", ErrNotRPC, what)
 	}
 	var (
 		e       Envelope
@@ -115,20 +119,6 @@ func ParseEnvelope(b []byte) (Envelope, error) {
 // numbers, not null.
 func usableID(id json.RawMessage) bool {
 	return len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
-}
-
-func kindOf(c byte) string {
-	switch c {
-	case '[':
-		return "an array (batches are not supported)"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
 }
 
 // Bytes encodes the envelope in one line.
