@@ -43,7 +43,7 @@ func unknownTool(err error, selector string, p phrases) *failure {
 	errors.As(err, &near)
 	shown := directory.OneLine(selector, 120)
 	if near != nil && len(near.Ambiguous) > 0 {
-		f.text = fmt.Sprintf("%q is the name of several tools; use one of these ids: %s", shown, nameList(clean(near.Ambiguous), 600))
+		f.text = fmt.Sprintf("%q is the name of several tools; use one of these ids: %s", shown, directory.JoinNames(clean(near.Ambiguous), 600))
 		return f
 	}
 	f.text = fmt.Sprintf("there is no tool %q", shown)

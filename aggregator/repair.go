@@ -363,7 +363,7 @@ func memberNames(o rawjson.Object) string {
 	for _, m := range o {
 		names = append(names, directory.OneLine(m.Name, 40))
 	}
-	return "only " + nameList(names, 200)
+	return "only " + directory.JoinNames(names, 200)
 }
 
 // parameters are what an input schema declares at its root, also in the

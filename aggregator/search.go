@@ -326,12 +326,12 @@ func (s *Server) searchNote(view *directory.View, groups []group, dropped int) s
 				}
 			}
 			if len(near) > 0 {
-				parts = append(parts, "Servers that may fit: "+nameList(near, 100)+".")
+				parts = append(parts, "Servers that may fit: "+directory.JoinNames(near, 100)+".")
 			}
 		}
 		left := maxNote - utf8.RuneCountInString(strings.Join(append(parts, trouble), " ")) - len(" Servers: .")
 		if left > 20 {
-			parts = append(parts, "Servers: "+nameList(names, left)+".")
+			parts = append(parts, "Servers: "+directory.JoinNames(names, left)+".")
 		}
 	}
 	if trouble != "" {
@@ -384,7 +384,7 @@ func (s *Server) trouble(view *directory.View) string {
 		{down, "Down: ", " (tell the user to run toolsearch-mcp check)."},
 	} {
 		if len(kind.names) > 0 {
-			parts = append(parts, kind.head+nameList(kind.names, 60)+kind.tail)
+			parts = append(parts, kind.head+directory.JoinNames(kind.names, 60)+kind.tail)
 		}
 	}
 	return strings.Join(parts, " ")

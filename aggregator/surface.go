@@ -147,7 +147,7 @@ func (s *Server) faceFor(k faceKey) *face {
 // textView is the part of *directory.View that texts are made of.
 type textView interface {
 	Overview(max int, namesOnly bool) string
-	Text(max int) (string, int)
+	Text(max int) string
 }
 
 func newFace(mode Mode, v *directory.View, namesOnly bool, maxDirectory int) *face {
@@ -160,7 +160,7 @@ func newFace(mode Mode, v *directory.View, namesOnly bool, maxDirectory int) *fa
 		instructions: instructions(mode, names),
 	}
 	if mode == ModeDirectory {
-		f.directory, _ = v.Text(maxDirectory)
+		f.directory = v.Text(maxDirectory)
 	}
 	return f
 }
@@ -196,7 +196,7 @@ func definitions(mode Mode, v textView, namesOnly bool) []json.RawMessage {
 			return overviewText(v, max, namesOnly)
 		})
 	case ModeDirectory:
-		text, _ := v.Text(maxDescriptionDirectory - utf8.RuneCountInString(controlNamed(nameSearch).description) - 1)
+		text := v.Text(maxDescriptionDirectory - utf8.RuneCountInString(controlNamed(nameSearch).description) - 1)
 		return encode(text)
 	}
 	return nil
@@ -267,20 +267,5 @@ func serverNames(names []string, max int) string {
 		return "1 MCP server (" + names[0] + ")"
 	}
 	head := fmt.Sprintf("%d MCP servers (", len(names))
-	return head + nameList(names, max-len(head)-1) + ")"
-}
-
-// nameList joins as many names as fit into max characters: "a, b and 3 more".
-func nameList(names []string, max int) string {
-	all := strings.Join(names, ", ")
-	if utf8.RuneCountInString(all) <= max {
-		return all
-	}
-	for n := len(names) - 1; n > 0; n-- {
-		s := fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
-		if utf8.RuneCountInString(s) <= max {
-			return s
-		}
-	}
-	return fmt.Sprintf("%d", len(names))
+	return head + directory.JoinNames(names, max-len(head)-1) + ")"
 }

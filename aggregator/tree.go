@@ -161,7 +161,7 @@ func (t *tree) missing(where, name string) error {
 	for i := range t.items {
 		names = append(names, directory.OneLine(t.name(i), 40))
 	}
-	return fmt.Errorf("%s has no %q; it has %s", where, directory.OneLine(name, 40), nameList(names, 300))
+	return fmt.Errorf("%s has no %q; it has %s", where, directory.OneLine(name, 40), directory.JoinNames(names, 300))
 }
 
 // escape writes a name as a reference token of RFC 6901.

@@ -121,14 +121,11 @@ func ExampleView_Text() {
 	d := open()
 	defer d.Close()
 
-	text, shown := d.View("guest").Text(1900)
-	fmt.Println(text)
-	fmt.Println(shown, "tools")
+	fmt.Println(d.View("guest").Text(1900))
 	// Output:
 	// Tools behind this server: 2 of 2 follow. Find the rest with tool_search, call any of them by tool_call.
 	// - berths__assign_berth: Gives a ship a berth for some days.
 	// - berths__cancel: Takes a berth back.
-	// 2 tools
 }
 
 func ExampleInputSignature() {

@@ -46,11 +46,12 @@ func (v *View) Overview(max int, namesOnly bool) string {
 			}
 		}
 	}
-	return joinNames(names, max)
+	return JoinNames(names, max)
 }
 
-// joinNames puts as many names in a line as max characters hold.
-func joinNames(names []string, max int) string {
+// JoinNames puts as many names in a line as max characters hold: "a, b and 3
+// more".
+func JoinNames(names []string, max int) string {
 	if all := strings.Join(names, ", "); utf8.RuneCountInString(all) <= max {
 		return all
 	}
@@ -60,7 +61,7 @@ func joinNames(names []string, max int) string {
 			return line
 		}
 	}
-	return OneLine(fmt.Sprintf("%d servers", len(names)), max)
+	return OneLine(fmt.Sprintf("%d of them", len(names)), max)
 }
 
 // size tells how many tools of a server there are, "" if that is not known.
@@ -189,12 +190,12 @@ func topicsOf(tools []*upstreams.Tool, said, others []string) string {
 	return strings.Join(chosen, ", ")
 }
 
-// Text returns the directory text within max characters (contract 3) and how
-// many of the tools it holds: a first line that says what it is, then a line
-// a tool, sorted by name. If they do not fit, descriptions are shortened,
+// Text returns the directory text within max characters (contract 3): a first
+// line that says what it is and how many of the tools follow, then a line a
+// tool, sorted by name. If they do not fit, descriptions are shortened,
 // then left out, then lines are dropped from the end. It is the same, byte for
 // byte, for the same tools.
-func (v *View) Text(max int) (text string, shown int) {
+func (v *View) Text(max int) string {
 	tools := slices.SortedFunc(slices.Values(v.tools), func(a, b *upstreams.Tool) int {
 		return cmp.Or(strings.Compare(a.FullName, b.FullName), strings.Compare(a.ID, b.ID))
 	})
@@ -213,10 +214,10 @@ func (v *View) Text(max int) (text string, shown int) {
 			}
 		}
 		if head := directoryHead(len(tools), len(tools)); size+len(head) <= max {
-			return head + strings.Join(lines, ""), len(tools)
+			return head + strings.Join(lines, "")
 		}
 	}
-	size := 0
+	size, shown := 0, 0
 	for shown < len(tools) {
 		size += utf8.RuneCountInString("\n- " + tools[shown].FullName)
 		if size+len(directoryHead(shown+1, len(tools))) > max {
@@ -226,14 +227,14 @@ func (v *View) Text(max int) (text string, shown int) {
 	}
 	head := directoryHead(shown, len(tools))
 	if len(head) > max {
-		return "", 0
+		return ""
 	}
 	var b strings.Builder
 	b.WriteString(head)
 	for _, t := range tools[:shown] {
 		b.WriteString("\n- " + t.FullName)
 	}
-	return b.String(), shown
+	return b.String()
 }
 
 func directoryHead(shown, of int) string {
