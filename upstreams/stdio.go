@@ -69,10 +69,7 @@ func dialStdio(ctx context.Context, cfg Config, ev linkEvents, log *slog.Logger)
 
 func startProcess(cfg Config) (c *process, err error) {
 	env := childEnv(cfg, os.Environ())
-	dir, err := expandHome(cfg.Cwd)
-	if err != nil {
-		return nil, err
-	}
+	dir := cfg.Cwd
 	if dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, advised("cwd %s is not a folder: create it, or correct cwd", dir)

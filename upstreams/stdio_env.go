@@ -104,25 +104,9 @@ func lookEnv(env []string, name string) string {
 	return ""
 }
 
-func expandHome(path string) (string, error) {
-	rest, ok := strings.CutPrefix(path, "~")
-	if !ok || rest != "" && !os.IsPathSeparator(rest[0]) {
-		return path, nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", advised("%s: the home folder is not known: write the whole path", path)
-	}
-	return filepath.Join(home, rest), nil
-}
-
 // lookCommand finds the file of a command. A bare name is looked for in the
 // PATH of the child's own environment; a relative path starts at its cwd.
-func lookCommand(command, dir string, env []string) (string, error) {
-	name, err := expandHome(command)
-	if err != nil {
-		return "", err
-	}
+func lookCommand(name, dir string, env []string) (string, error) {
 	if filepath.Base(name) != name || name == "." || name == ".." {
 		path, err := filepath.Abs(name)
 		if dir != "" && !filepath.IsAbs(name) {

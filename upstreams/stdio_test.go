@@ -340,13 +340,12 @@ func TestDial_CommandErrors(t *testing.T) {
 		{Config{Command: "serve it", Env: map[string]secret.String{"PATH": secret.String(filepath.Join(dir, "bin"))}}, nil},
 		{Config{Command: "serve it", Env: map[string]secret.String{"PATH": "bin:."}, Cwd: dir}, []string{"not found"}},
 		{Config{Command: "./bin/serve it", Cwd: dir}, nil},
-		{Config{Command: "~/tool"}, nil},
-		{Config{Command: "~/nothing"}, []string{filepath.Join(dir, "home/nothing"), "does not exist"}},
+		{Config{Command: filepath.Join(dir, "home/nothing")}, []string{filepath.Join(dir, "home/nothing"), "does not exist"}},
 		{Config{Command: "./bin/node server.js", Cwd: dir}, []string{"does not exist", "the program alone as command and what follows into args"}},
 		{Config{Command: "node /srv/x.js"}, []string{"the program alone as command and what follows into args"}},
 		{Config{Command: filepath.Join(dir, "plain")}, []string{"may not be executed", "chmod"}},
 		{Config{Command: filepath.Join(dir, "home/tool"), Cwd: filepath.Join(dir, "gone")}, []string{"cwd", "is not a folder"}},
-		{Config{Command: filepath.Join(dir, "home/tool"), Cwd: "~"}, nil},
+		{Config{Command: filepath.Join(dir, "home/tool"), Cwd: dir}, nil},
 		{Config{}, []string{"neither command nor url"}},
 	} {
 		l, err := dial(t.Context(), tc.cfg, linkEvents{}, slog.New(slog.DiscardHandler))
