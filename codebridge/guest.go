@@ -42,8 +42,11 @@ type guest struct {
 	undef *qjs.Value
 	lines *lineWriter
 	mem   *linearMemory
-	clean []byte // its memory before any program, without the zeros at the end
-	size  int    // the length of its memory before any program
+
+	// its memory before any program
+	clean []stretch
+	stack []byte // its beginning, up to stackLast
+	size  int
 }
 
 const (
@@ -103,7 +106,8 @@ func newGuest(memory int, cacheDir string, emit func(line []byte)) (g *guest, er
 	// Memory that is there already need not be grown by every program: one
 	// that does cannot be reset.
 	g.rt.FreeHandle(g.rt.Malloc(spareMemory))
-	g.clean = slices.Clone(bytes.TrimRight(g.mem.buf, "\x00"))
+	g.clean = stretches(g.mem.buf)
+	g.stack = slices.Clone(g.mem.buf[:stackLast])
 	g.size = len(g.mem.buf)
 	return g, nil
 }
@@ -111,19 +115,52 @@ func newGuest(memory int, cacheDir string, emit func(line []byte)) (g *guest, er
 // reset makes the guest as it was. It reports false if it cannot: memory
 // never shrinks, and a program that was given more could tell.
 func (g *guest) reset() bool {
-	m := g.mem.buf
-	if len(m) != g.size {
+	if len(g.mem.buf) != g.size {
 		return false
 	}
-	// Pages that no program wrote are left alone, so they take no real memory.
-	n := copy(m, g.clean)
-	for m = m[n:]; len(m) > 0; m = m[min(len(m), len(zeroPage)):] {
-		if p := m[:min(len(m), len(zeroPage))]; !bytes.Equal(p, zeroPage[:len(p)]) {
-			clear(p)
+	for _, s := range g.clean {
+		if part := g.mem.buf[s.from:s.to]; s.bytes != nil {
+			copy(part, s.bytes)
+		} else {
+			blank(part)
 		}
 	}
 	g.lines.buf = g.lines.buf[:0]
 	return true
+}
+
+// stretch is a part of a guest's memory that begins and ends with a page.
+type stretch struct {
+	from, to int
+	bytes    []byte // nil: zeros
+}
+
+// stretches keeps what is in memory. Most pages are zeros, and take no space.
+func stretches(m []byte) (all []stretch) {
+	isZero := func(at int) bool { return bytes.Equal(m[at:at+len(zeroPage)], zeroPage[:]) }
+	for from := 0; from < len(m); {
+		zero, to := isZero(from), from+len(zeroPage)
+		for to < len(m) && isZero(to) == zero {
+			to += len(zeroPage)
+		}
+		s := stretch{from: from, to: to}
+		if !zero {
+			s.bytes = slices.Clone(m[from:to])
+		}
+		all = append(all, s)
+		from = to
+	}
+	return all
+}
+
+// clearPages makes memory zero. Pages that are zero already are not written,
+// so they take no real memory.
+func clearPages(m []byte) {
+	for page := range slices.Chunk(m, len(zeroPage)) {
+		if !bytes.Equal(page, zeroPage[:]) {
+			clear(page)
+		}
+	}
 }
 
 var zeroPage [4096]byte
@@ -227,11 +264,11 @@ const (
 // overflowed tells whether the stack has run over its end, after which the
 // engine may compute nonsense instead of trapping.
 func (g *guest) overflowed() bool {
-	if g.clean == nil {
+	if g.stack == nil {
 		return false
 	}
 	m := g.mem.buf
-	return !bytes.Equal(m[:constantsEnd], g.clean[:constantsEnd]) || !bytes.Equal(m[stackEnd:stackLast], g.clean[stackEnd:stackLast])
+	return !bytes.Equal(m[:constantsEnd], g.stack[:constantsEnd]) || !bytes.Equal(m[stackEnd:stackLast], g.stack[stackEnd:stackLast])
 }
 
 // str is qjs's NewString without its leak of the C string.

@@ -27,7 +27,7 @@ func TestGuest_SeesStackOverflow(t *testing.T) {
 			if n < 190 {
 				t.Errorf("recursion of %d calls fails, want room for 190", n)
 			}
-			if at := stackEnd - 4096; string(g.mem.buf[at:constantsEnd]) != string(g.clean[at:constantsEnd]) {
+			if at := stackEnd - 4096; string(g.mem.buf[at:constantsEnd]) != string(g.stack[at:constantsEnd]) {
 				t.Errorf("at %d calls the engine's constants are overwritten already", n)
 			}
 			break
