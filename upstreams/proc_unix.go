@@ -14,7 +14,10 @@ import (
 type group struct{ pgid int }
 
 // prepare makes the command the leader of a group of its own.
-func prepare(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func prepare(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return nil
+}
 
 // adopt puts the started command's group under watch.
 func adopt(cmd *exec.Cmd) (*group, error) {

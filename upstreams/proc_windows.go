@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 	"unsafe"
@@ -16,12 +17,26 @@ import (
 // when its last handle is closed, which it is when we are gone.
 type group struct{ job windows.Handle }
 
-// prepare keeps console signals and windows away from the command.
-func prepare(cmd *exec.Cmd) {
+// prepare keeps console signals and windows away from the command, and gives
+// a batch file its arguments in the way of cmd.exe.
+func prepare(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		HideWindow:    true,
 		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
 	}
+	if !isBatch(cmd.Path) {
+		return nil
+	}
+	line, err := batchLine(cmd.Path, cmd.Args[1:])
+	if err != nil {
+		return err
+	}
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return fmt.Errorf("find cmd.exe: %w", err)
+	}
+	cmd.Path, cmd.SysProcAttr.CmdLine = filepath.Join(system, "cmd.exe"), line
+	return nil
 }
 
 // adopt puts the started command into a job of its own.

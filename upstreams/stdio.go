@@ -82,7 +82,9 @@ func startProcess(cfg Config) (c *process, err error) {
 	cmd := exec.Command(path) //nolint:noctx // close ends it, with its group
 	cmd.Args = append([]string{path}, reveal(cfg.Args)...)
 	cmd.Dir, cmd.Env = dir, env
-	prepare(cmd)
+	if err := prepare(cmd); err != nil {
+		return nil, err
+	}
 
 	// os.Pipe and not cmd.StdoutPipe: Wait must not wait for grandchildren
 	// that hold the pipes, nor take away what is still in them.

@@ -65,7 +65,7 @@ func isInherited(name string) bool {
 func childEnv(cfg Config, environ []string) []string {
 	own := func(name string) bool {
 		for n := range cfg.Env {
-			if n == name || strings.EqualFold(n, name) && (runtime.GOOS == "windows" || isProxy(n)) {
+			if sameVariable(n, name) || isProxy(n) && strings.EqualFold(n, name) {
 				return true
 			}
 		}
@@ -78,7 +78,7 @@ func childEnv(cfg Config, environ []string) []string {
 		if !ok || name == "" || name == DepthEnv || own(name) {
 			continue
 		}
-		if all || isInherited(name) || slices.Contains(cfg.InheritEnv, name) {
+		if all || isInherited(name) || slices.ContainsFunc(cfg.InheritEnv, func(n string) bool { return sameVariable(n, name) }) {
 			env = append(env, kv)
 		}
 	}
@@ -93,11 +93,16 @@ func childEnv(cfg Config, environ []string) []string {
 
 func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name), "_proxy") }
 
+// sameVariable compares names as the system does.
+func sameVariable(a, b string) bool {
+	return a == b || runtime.GOOS == "windows" && strings.EqualFold(a, b)
+}
+
 // lookEnv returns a variable of env.
 func lookEnv(env []string, name string) string {
 	for _, kv := range env {
 		n, v, _ := strings.Cut(kv, "=")
-		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
+		if sameVariable(n, name) {
 			return v
 		}
 	}

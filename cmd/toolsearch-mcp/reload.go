@@ -34,7 +34,7 @@ func (p *program) watch(ctx context.Context) (stop func()) {
 		err = watchFolders(watcher, p.config.Path)
 	}
 	if err != nil {
-		p.log.Warn("the configuration file is not watched, send SIGHUP after a change", "err", err)
+		p.log.Warn("the configuration file is not watched: after a change send SIGHUP (on Windows start toolsearch-mcp anew)", "err", err)
 	}
 
 	var done sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // plainWords are values that no credential has and every second log line holds.
@@ -14,7 +15,7 @@ var plainWords = regexp.MustCompile(`(?i)^(\d+|true|false|none|null|yes|no|on|of
 var plainVariables = map[string]bool{
 	"HOME": true, "USER": true, "LOGNAME": true, "PATH": true, "PWD": true, "SHELL": true,
 	"LANG": true, "TMPDIR": true, "TEMP": true, "TMP": true, "HOSTNAME": true, "TZ": true,
-	"USERNAME": true, "USERPROFILE": true, "APPDATA": true, "LOCALAPPDATA": true,
+	"USERNAME": true, "USERPROFILE": true, "APPDATA": true, "LOCALAPPDATA": true, // Windows, in any case
 	"XDG_CONFIG_HOME": true, "XDG_DATA_HOME": true, "XDG_CACHE_HOME": true, "XDG_RUNTIME_DIR": true,
 }
 
@@ -23,7 +24,7 @@ var plainVariables = map[string]bool{
 // if none does. Words and numbers that are in every second message are no
 // credentials, nor are files and folders of this machine, which messages need.
 func Plausible(variable, value string) bool {
-	if value == "" || plainVariables[variable] || plainWords.MatchString(value) {
+	if value == "" || plainVariables[strings.ToUpper(variable)] || plainWords.MatchString(value) {
 		return false
 	}
 	if !filepath.IsAbs(value) {
