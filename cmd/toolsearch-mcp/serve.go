@@ -41,7 +41,6 @@ func (a *app) serve(ctx context.Context) error {
 	if os.Getenv(upstreams.DepthEnv) != "" {
 		return fmt.Errorf("this toolsearch-mcp was started by another one (%s is set): remove the entry that starts it from mcpServers, or it would start itself for ever", upstreams.DepthEnv)
 	}
-	tuneMemory()
 	a.serving = true
 	log, redactor, err := a.logger()
 	if err != nil {
