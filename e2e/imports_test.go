@@ -74,7 +74,7 @@ var mayImport = map[string]struct {
 	"e2e":              {},
 	"cmd/toolsearch-mcp": {
 		project: []string{
-			"aggregator", "codebridge", "directory", "internal/config", "internal/demo", "internal/guardian",
+			"aggregator", "codebridge", "directory", "internal/config", "internal/demo",
 			"internal/telemetry", "internal/wire", "policy", "upstreams",
 		},
 		modules: map[string]string{

@@ -17,13 +17,11 @@ import (
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/codebridge"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/guardian"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/telemetry"
 )
 
 func main() {
 	codebridge.MaybeWorker()
-	guardian.MaybeRun()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

@@ -14,7 +14,6 @@ import (
 	"github.com/toolsearch-mcp/toolsearch-mcp/aggregator"
 	"github.com/toolsearch-mcp/toolsearch-mcp/codebridge"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/config"
-	"github.com/toolsearch-mcp/toolsearch-mcp/internal/guardian"
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/mcptest"
 	"github.com/toolsearch-mcp/toolsearch-mcp/policy"
 )
@@ -23,7 +22,6 @@ import (
 // workers and guardians, and the fake servers.
 func TestMain(m *testing.M) {
 	codebridge.MaybeWorker()
-	guardian.MaybeRun()
 	mcptest.MaybeServe()
 	// The fake servers are the same executable as the program here.
 	executable = func() (string, error) { return "", errors.New("not compared in tests") }

@@ -31,10 +31,10 @@ const (
 	killGrace  = 2 * time.Second
 )
 
-// MaybeRun is the guardian if this process was started as one, and does not
-// return then. It is an early line of main and of a TestMain whose tests
-// start children.
-func MaybeRun() {
+// A process that was started as the guardian never gets to main: what the
+// packages of the whole program prepare before it would be half of the
+// guardian's memory.
+func init() {
 	if len(os.Args) == 2 && os.Args[0] == argv0 && os.Args[1] == argv1 {
 		run()
 		os.Exit(0)

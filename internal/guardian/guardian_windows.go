@@ -1,9 +1,6 @@
 package guardian
 
-// MaybeRun does nothing on Windows: job objects end with us.
-func MaybeRun() {}
-
-// Watch does nothing on Windows.
+// Watch does nothing on Windows: job objects end with us.
 func Watch(int) error { return nil }
 
 // Unwatch does nothing on Windows.
