@@ -1,8 +1,10 @@
 package codebridge
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -59,6 +61,7 @@ func TestGuest_Reset(t *testing.T) {
 		}
 		return out
 	}
+	before := slices.Clone(g.mem.buf)
 	const look = `return [Object.getOwnPropertyNames(globalThis), Object.getOwnPropertyNames(Array.prototype), [].x, Math.random()]`
 	want := run(look)
 	for _, source := range []string{
@@ -70,6 +73,9 @@ func TestGuest_Reset(t *testing.T) {
 		run(source)
 		if !g.reset() {
 			t.Fatalf("after %q the guest cannot be reset", source)
+		}
+		if !bytes.Equal(g.mem.buf, before) {
+			t.Errorf("after %q and a reset the memory is not as it was", source)
 		}
 		if got := run(look); got != want {
 			t.Errorf("after %q and a reset a program sees %.200s, want %.200s", source, got, want)
