@@ -25,6 +25,7 @@ const (
 	longerShare  = .3  // a word that begins with it
 	slipShare    = .6  // a word that it may be a slip of
 	meaningShare = .3  // a word near in meaning, times the cosine
+	saidShare    = .5  // what says the word rather than something like it
 
 	longerLetters, longerMost = 4, 5 // of a word; alternatives
 	slipLetters, slipMost     = 4, 3

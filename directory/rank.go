@@ -155,6 +155,9 @@ func (r *ranker) score(s *scores, g *group) error {
 			if n.in(inName)+n.in(inText)+n.in(inServer) > 0 {
 				at.raiseTold(told)
 			}
+			if a.share >= saidShare {
+				at.said |= 1 << (s.group - 1)
+			}
 		})
 		if err != nil {
 			return err
@@ -175,6 +178,7 @@ type score struct {
 	total float64
 	named float64 // how many words of its name the query says
 	told  float64 // how much of the query its name, description and server say
+	said  uint64  // which words of the query it has, a bit each; one that stands for another counts from saidShare
 
 	// of the group that is being scored
 	group                     int32

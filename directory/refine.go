@@ -3,6 +3,7 @@ package directory
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -136,65 +137,74 @@ func spread(list []candidate) []candidate {
 
 // When a list is worth showing; measured on queries that have no right tool.
 const (
-	surelyShown   = 4    // hits that are shown even if little speaks for them
-	leastTold     = .3   // words that one of the best must say, if …
-	leastScore    = .1   // … it has no more than this share of all it could have
-	evidenceWords = 4    // queries with fewer words are keywords:
-	shortEvidence = .5   // one of the best must say this share of them
-	leastEvidence = -.66 // for one tool, and this more for each time e that there are more:
-	evidenceGrows = .22
-	evidenceTools = 1000 // up to this many
+	surelyShown   = 4  // hits that are shown even if little speaks for them
+	usualHits     = 8  // hits that are looked at
+	leastTold     = .3 // words that one of the best must say, if …
+	leastScore    = .1 // … it has no more than this share of all it could have
+	evidenceWords = 4  // queries with fewer words are keywords:
+	shortEvidence = .5 // one of the best must say this share of them
+	leastEvidence = -4.68
+	evidenceTools = 1000 // more of them do not ask for more evidence
 )
 
 // worthShowing drops what a query that fits nothing finds by chance: all, if
 // not even the best tools have anything of it, else all but the first few.
-// How many of the query's words a tool's own words say is the measure; a list
-// that is nearly as good at its end as at its beginning needs more of it.
 func (q *query) worthShowing(list []candidate) []candidate {
-	if len(q.groups) == 0 {
+	if len(q.groups) == 0 || len(list) == 0 {
 		return list
 	}
-	worth := 0.0
+	worth := 0.0 // of a word of the query
 	for _, g := range q.groups {
 		worth += g.weight * g.idf / float64(len(q.groups))
 	}
-	says := func(i int) float64 {
-		if i >= len(list) {
-			return 0
-		}
-		return list[i].got.told / worth
+	said := 0.0 // words that one of the best says
+	for _, c := range list[:min(3, len(list))] {
+		said = max(said, c.got.told/worth)
 	}
-	if len(q.groups) >= 3 && max(says(0), says(1), says(2)) < leastTold &&
-		list[0].got.total < leastScore*worth*float64(len(q.groups)) {
+	if len(q.groups) >= 3 && said < leastTold && list[0].got.total < leastScore*worth*float64(len(q.groups)) {
 		return nil
 	}
 	if len(list) <= surelyShown {
 		return list
 	}
 	if len(q.groups) < evidenceWords {
-		if max(says(0), says(1), says(2)) < shortEvidence*float64(len(q.groups)) {
+		if said < shortEvidence*float64(len(q.groups)) {
 			return list[:surelyShown]
 		}
 		return list
 	}
-	top := 0.0
-	for _, c := range list {
-		top = max(top, c.got.total)
-	}
-	evidence := says(3) + says(4) + .45*says(5) + .2*says(7) - .2*says(0) - .15*says(1) -
-		1.5*list[surelyShown].got.total/top - .1*math.Log(float64(len(q.groups)+1))
-	// Among more tools more fit by chance.
-	if evidence >= leastEvidence+evidenceGrows*math.Log(float64(min(q.tools, evidenceTools))) {
+	shown := list[:min(usualHits, len(list))]
+	if q.evidence(shown, worth) >= leastEvidence {
 		return list
 	}
 	// Tools that are called like one of the first are as right as that one.
 	kept := list[:surelyShown:surelyShown]
-	for _, c := range list[surelyShown:] {
+	for _, c := range shown[surelyShown:] {
 		if slices.ContainsFunc(list[:surelyShown], func(first candidate) bool { return first.doc.plain == c.doc.plain }) {
 			kept = append(kept, c)
 		}
 	}
 	return kept
+}
+
+// evidence tells how much speaks for more hits than the first few: how many
+// words of the query the further ones say in their own name, description or
+// server, and whether all say the same words as the first. Long queries, many
+// tools and a list that is nearly as good at its end as at its beginning need
+// more of it: there more fits by chance.
+func (q *query) evidence(list []candidate, worth float64) float64 {
+	n, top, told, same := float64(len(list)), 0.0, 0.0, 0.0
+	for i, c := range list {
+		top = max(top, c.got.total)
+		if i > 0 {
+			same += float64(bits.OnesCount64(c.got.said&list[0].got.said)) / (n - 1)
+		}
+		if i >= surelyShown {
+			told += c.got.told / worth / (n - surelyShown)
+		}
+	}
+	return math.Log(.1+told) + .54*same - .86*list[len(list)-1].got.total/top -
+		.55*math.Log(float64(len(q.groups)+1)) - .53*math.Log(float64(min(q.tools, evidenceTools)))
 }
 
 // sortCandidates sorts best first; what ranks alike is sorted by id, so that

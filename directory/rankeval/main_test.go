@@ -150,12 +150,7 @@ func TestStats(t *testing.T) {
 	}
 	var sets []*set
 	for _, name := range []string{"mcpzero", "livemcp", "mcpproxy", "toollinkos", "bfcl", "sealtools", "metatool"} {
-		folder := filepath.Join(data, "eval", name)
-		s, err := readSet(filepath.Join(folder, "catalog.jsonl"), filepath.Join(folder, "queries.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sets = append(sets, s)
+		sets = append(sets, sharedSet(t, data, name, name))
 	}
 	results, err := measure(t.Context(), sets, 10, false)
 	if err != nil {
@@ -179,6 +174,41 @@ func TestStats(t *testing.T) {
 			} else if got < old-.01 && !strings.Contains(string(changelog), fmt.Sprintf("%s falls to %.3f", key, got)) {
 				t.Errorf("%s falls from %.3f to %.3f; if that is meant, say in CHANGELOG.md: \"%s falls to %.3f\" and why", key, old, got, key, got)
 			}
+		}
+	}
+}
+
+func sharedSet(t *testing.T, data, catalog, queries string) *set {
+	t.Helper()
+	s, err := readSet(filepath.Join(data, "eval", catalog, "catalog.jsonl"), filepath.Join(data, "eval", queries, "queries.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestNothingHere: queries of one set asked of another's catalog, where hardly
+// any has a right tool, fill at most half of the lists.
+func TestNothingHere(t *testing.T) {
+	data := os.Getenv("TOOLSEARCH_DATA")
+	if data == "" {
+		t.Skip("set TOOLSEARCH_DATA to a folder with eval/SET/catalog.jsonl and queries.jsonl to count what junk finds")
+	}
+	for _, pair := range [][2]string{{"livemcp", "bfcl"}, {"toollinkos", "metatool"}} {
+		results, err := measure(t.Context(), []*set{sharedSet(t, data, pair[0], pair[1])}, 8, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		filled := 0
+		for _, a := range results[0].answers {
+			if len(a.ids) >= 5 {
+				filled++
+			}
+		}
+		share := float64(filled) / float64(len(results[0].answers))
+		t.Logf("%s queries in the %s catalog: %.3f have 5 or more hits", pair[1], pair[0], share)
+		if share > .5 {
+			t.Errorf("%.3f of the %s queries have 5 or more hits in the %s catalog, want at most .5", share, pair[1], pair[0])
 		}
 	}
 }
