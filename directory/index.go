@@ -355,7 +355,7 @@ func meanOf(terms []docTerm) smallVector {
 	var sum vector
 	for _, t := range terms {
 		if t.word.row >= 0 {
-			sum.add(&table.rows[t.word.row], logWeight[min(weigh(t.n), len(logWeight)-1)])
+			sum.addWord(&table.rows[t.word.row], logWeight[min(weigh(t.n), len(logWeight)-1)])
 		}
 	}
 	sum.normalize()

@@ -112,7 +112,7 @@ func (p *parser) word(w *word, extra []alternative) {
 		}
 	}
 	if w.row >= 0 {
-		p.q.mean.add(&vectors().rows[w.row], float32(g.weight*idf))
+		p.q.mean.addWord(&vectors().rows[w.row], float32(g.weight*idf))
 	}
 	if df > 0 {
 		share := 1.0

@@ -42,6 +42,14 @@ func (v *vector) add(w *vector, weight float32) {
 	}
 }
 
+// addWord adds the direction of a word.
+func (v *vector) addWord(w *wordVector, weight float32) {
+	weight *= w.scale
+	for i, x := range w.values {
+		v[i] += weight * float32(x)
+	}
+}
+
 // normalize scales v to length one; a vector of nothing stays that.
 func (v *vector) normalize() {
 	if n := v.dot(v); n > 0 {
@@ -54,28 +62,36 @@ func (v *vector) normalize() {
 
 type vectorTable struct {
 	terms []string
-	rows  []vector
+	rows  []wordVector
+}
+
+// wordVector is the direction of a word: values from -8 to 7, which scale
+// brings to length one.
+type wordVector struct {
+	values smallVector
+	scale  float32
+}
+
+func (w *wordVector) cosine(x *wordVector) float32 {
+	var sum int32
+	for i, v := range w.values {
+		sum += int32(v) * int32(x.values[i])
+	}
+	return float32(sum) * w.scale * x.scale
 }
 
 var vectors = sync.OnceValue(func() *vectorTable {
 	at := len(wordVectors) - vectorRow*vectorStems
-	t := &vectorTable{terms: strings.Split(wordVectors[:at], "\n"), rows: make([]vector, vectorStems)}
+	t := &vectorTable{terms: strings.Split(wordVectors[:at], "\n"), rows: make([]wordVector, vectorStems)}
 	for i := range t.rows {
 		row := wordVectors[at+i*vectorRow+2 : at+(i+1)*vectorRow]
-		length := 0
+		w, length := &t.rows[i], 0
 		for j := range len(row) {
-			low, high := int(row[j]&15)-8, int(row[j]>>4)-8
-			length += low*low + high*high
+			low, high := int8(row[j]&15)-8, int8(row[j]>>4)-8
+			w.values[2*j], w.values[2*j+1] = low, high
+			length += int(low)*int(low) + int(high)*int(high)
 		}
-		scale := float32(1 / math.Sqrt(float64(max(length, 1))))
-		var value [16]float32
-		for n := range value {
-			value[n] = float32(n-8) * scale
-		}
-		v := &t.rows[i]
-		for j := range len(row) {
-			v[2*j], v[2*j+1] = value[row[j]&15], value[row[j]>>4]
-		}
+		w.scale = float32(1 / math.Sqrt(float64(max(length, 1))))
 	}
 	return t
 })
@@ -88,8 +104,7 @@ func (t *vectorTable) row(term string) int32 {
 	return -1
 }
 
-// smallVector is a vector in a byte a value, as kept for each tool. Its
-// length is about 127.
+// smallVector is a vector in a byte a value. A tool's is about 127 long.
 type smallVector [vectorSize]int8
 
 func (v *vector) small() (s smallVector) {

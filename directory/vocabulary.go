@@ -164,7 +164,7 @@ func (v *vocabulary) near(term string, n int, least float32) []neighbour {
 		if r < 0 || r == row {
 			continue
 		}
-		if c := own.dot(&table.rows[r]); c >= least {
+		if c := own.cosine(&table.rows[r]); c >= least {
 			found = append(found, neighbour{v.terms[i], float64(c)})
 		}
 	}

@@ -136,7 +136,7 @@ func TestVectors(t *testing.T) {
 		if i < 0 || j < 0 {
 			t.Fatalf("no vector of %q or %q", a, b)
 		}
-		return table.rows[i].dot(&table.rows[j])
+		return table.rows[i].cosine(&table.rows[j])
 	}
 	for _, c := range []struct{ word, near, far string }{
 		{"doctor", "physician", "database"}, {"flight", "airline", "poem"}, {"salary", "wage", "river"},
