@@ -358,11 +358,13 @@ func TestRank_DestructiveToolsLast(t *testing.T) {
 	show.Annotations.ReadOnly = &reads
 	r := rankerOf(t, []*upstreams.Tool{
 		fakeTool("hub", "delete_issue", "An issue."), fakeTool("hub", "list_issue", "An issue."), wipe, show,
+		fakeTool("desk", "delete_case", "A case."), fakeTool("desk", "patch_case_field_value", "A case."),
 	}, nil)
 	for query, want := range map[string]string{
 		"issues":           "hub list_issue",
 		"delete the issue": "hub delete_issue",
 		"entry":            "vault process_entry_y",
+		"close the case":   "desk patch_case_field_value",
 	} {
 		if got := found(t, r, query, 1); got[0] != want {
 			t.Errorf("search(%q) = %q, want %q first", query, got, want)

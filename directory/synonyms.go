@@ -77,7 +77,8 @@ var destructive = sync.OnceValue(func() map[string]bool {
 var harmless = sync.OnceValue(func() map[string]bool {
 	return termSet(`add create make insert generate build new get fetch retrieve read view display list enumerate browse
 		search find query lookup update edit modify change rename send post reply forward upload download copy move
-		export import save open start launch schedule book buy pay translate convert summarize calculate count check`)
+		export import save open close start launch run execute pause resume restart finish complete resolve schedule book
+		buy pay translate convert summarize calculate compare count check test validate merge assign comment share invite`)
 })
 
 func termSet(list string) map[string]bool {
