@@ -1,7 +1,6 @@
 package aggregator
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -245,13 +244,21 @@ func (c *startingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.greeted.Store(true)
 			c.armed.Store(true)
 		default: // a first one without either is refused by the SDK
-			if c.greeted.Load() || bytes.Contains(req.Params, []byte(mcp.MetaKeyProtocolVersion)) {
+			if c.greeted.Load() || namesRevision(req.Params) {
 				c.greeted.Store(true)
 				c.armed.Store(true)
 			}
 		}
 	}
 	return m, err
+}
+
+// namesRevision tells whether a request says of which revision it is, as those
+// of 2026-07-28 do.
+func namesRevision(params json.RawMessage) bool {
+	o, _ := rawjson.Parse(params) // what cannot be read is nothing
+	meta, _ := rawjson.Parse(o.Get("_meta"))
+	return meta.Has(mcp.MetaKeyProtocolVersion)
 }
 
 func (c *startingConn) Write(ctx context.Context, m jsonrpc.Message) error {

@@ -142,6 +142,18 @@ func TestSession_ModernClient(t *testing.T) {
 	}
 }
 
+// Encoders that escape slashes, such as PHP's, write the names in _meta so too.
+func TestSession_ModernClientEscapesSlashes(t *testing.T) {
+	f := newFakeServers(fakeServer{Name: "s", Tools: []json.RawMessage{tool("t", "", "")}})
+	c := newRig(t, f, rigOptions{}).client(t)
+	params := `{"name":"s__t","arguments":{"a":1},"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","io.modelcontextprotocol\/clientInfo":{"name":"modern","version":"1"},"io.modelcontextprotocol\/clientCapabilities":{}}}`
+	first := c.Result(methodCallTool, params)
+	if again := c.Result(methodCallTool, params); string(again) != string(first) {
+		t.Errorf("tools/call = %s, want the same as at first: %s", again, first)
+	}
+	awaitStart(t, f)
+}
+
 // The SDK's own client over its own transport, which keeps no bytes.
 func TestSession_SDKClient(t *testing.T) {
 	f := newFakeServers(fakeServer{Name: "s", Tools: []json.RawMessage{tool("t", "d", `{"type":"object","properties":{}}`)}})
