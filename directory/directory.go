@@ -92,10 +92,10 @@ func (d *Directory) View(name string) *View {
 		d.profiles[name] = p
 	}
 	if p.snapshot != snapshot {
-		last := p.view
+		last, sameRules := p.view, p.snapshot != nil
 		p.view = d.viewLocked(name, p, snapshot)
 		p.snapshot = snapshot
-		if last != nil && last.index != p.view.index {
+		if sameRules && last.index != p.view.index {
 			p.older = append(p.older, last)
 			p.forgetOlder()
 		}

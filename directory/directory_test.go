@@ -228,6 +228,13 @@ func TestDirectory_Indexed(t *testing.T) {
 		t.Error("Indexed = a view of rules that do not hold any more")
 	}
 	unlock()
+	last := d.Indexed(t.Context(), "")
+	x.index.mu.Lock()
+	d.Swap(fakeRules{hide: []string{"ship"}})
+	if got := d.Indexed(over, ""); got == last {
+		t.Error("Indexed = the last view of rules that do not hold any more")
+	}
+	x.index.mu.Unlock()
 	if got := d.Indexed(t.Context(), ""); got != d.View("") || len(d.profiles[""].older) > 0 {
 		t.Errorf("Indexed = %q with %d older views, want the newest alone", idsOf(got.Tools()), len(d.profiles[""].older))
 	}
