@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,11 +70,16 @@ func (r *Redactor) addLocked(v string) {
 	if len(v) < minSecret {
 		return
 	}
-	quoted, err := json.Marshal(v)
+	encoded, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // a string always encodes
 	}
-	for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`), strings.Trim(fmt.Sprintf("%q", v), `"`)} {
+	inside := func(quoted string) string { return quoted[1 : len(quoted)-1] }
+	plain := inside(strconv.Quote(v))
+	for _, form := range []string{
+		v, url.QueryEscape(v), url.PathEscape(v), inside(string(encoded)), plain,
+		strings.ReplaceAll(plain, "/", `\/`), // JSON of PHP
+	} {
 		if len(form) >= minSecret {
 			r.values[form] = true
 		}

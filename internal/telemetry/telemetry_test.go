@@ -78,7 +78,7 @@ func TestRedactor_String(t *testing.T) {
 		t.Errorf("empty Redactor: String = %q, want it unchanged", got)
 	}
 	r.Add("s3cr3t-ONE", "Bearer s3cr3t-TWO", "abc", "", "s3cr3t-ONE-and-more")
-	r.Add(`a/b "c"&`)
+	r.Add(`a/b "c"&`, `in "quotes"`)
 	for _, c := range []struct{ text, want string }{
 		{"x s3cr3t-ONE y", "x [redacted] y"},
 		{"s3cr3t-ONE-and-more", "[redacted]"},
@@ -90,6 +90,8 @@ func TestRedactor_String(t *testing.T) {
 		{`{"a":"a/b \"c\"\u0026"}`, `{"a":"[redacted]"}`},
 		{`a/b "c"&`, "[redacted]"},
 		{fmt.Sprintf("%q", `a/b "c"&`), `"[redacted]"`},
+		{`{"a":"a\/b \"c\"&"}`, `{"a":"[redacted]"}`},
+		{`{"a":"in \"quotes\""}`, `{"a":"[redacted]"}`},
 	} {
 		if got := r.String(c.text); got != c.want {
 			t.Errorf("String(%q) = %q, want %q", c.text, got, c.want)
