@@ -191,7 +191,7 @@ func (s *server) send(ctx context.Context, ss *session, call Call, alive func())
 	if errors.Is(err, rawjson.ErrNotObject) {
 		return nil, &RPCError{Code: jsonrpc.CodeInternalError, Message: "the server answered, but not with a result object"}
 	}
-	err = s.callError(err)
+	err = s.withoutSecrets(callError(err))
 	var rpc *RPCError
 	switch {
 	case errors.As(err, &rpc):

@@ -101,7 +101,7 @@ func (s *server) page(ctx context.Context, cs *mcp.ClientSession, cursor string)
 	}
 	raw, err := wire.CallRaw(ctx, cs, "tools/list", params.Bytes())
 	if err != nil {
-		return nil, "", causeOf(ctx, s.callError(err))
+		return nil, "", causeOf(ctx, s.withoutSecrets(callError(err)))
 	}
 	o, err := rawjson.Parse(raw)
 	if err != nil {

@@ -98,11 +98,10 @@ func redacted(r *telemetry.Redactor, report func(string)) func(string) {
 // open a page first.
 const CodeURLElicitation = -32042
 
-// callError is [callError] without our own secrets, which some servers repeat
-// in their errors: those come before a model. The page of an elicitation may
-// need one, such as a client id.
-func (s *server) callError(err error) error {
-	err = callError(err)
+// withoutSecrets returns err, which is one of callError's, without our own
+// secrets, which some servers repeat in their errors: those come before a
+// model. The page of an elicitation may need one, such as a client id.
+func (s *server) withoutSecrets(err error) error {
 	if rpc, ok := errors.AsType[*RPCError](err); ok && rpc.Code != CodeURLElicitation {
 		rpc.Message = s.hidden.String(rpc.Message)
 		if data := json.RawMessage(s.hidden.String(string(rpc.Data))); json.Valid(data) {

@@ -257,7 +257,7 @@ func (s *server) connect(ctx context.Context, l *link) (*mcp.ClientSession, erro
 	case !errors.As(err, &answered) && errors.As(err, &own): // the SDK's word for its own end
 		return nil, errors.New("initialize: it ended the connection")
 	default:
-		return nil, fmt.Errorf("initialize: %w", s.callError(err))
+		return nil, fmt.Errorf("initialize: %w", s.withoutSecrets(callError(err)))
 	}
 }
 
