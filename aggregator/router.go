@@ -238,16 +238,12 @@ type startingConn struct {
 func (c *startingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
-		switch strings.TrimSuffix(req.Method, wire.RawSuffix) {
-		case methodDiscover, "ping":
-		case methodInitialize:
+		method := strings.TrimSuffix(req.Method, wire.RawSuffix)
+		if !c.greeted.Load() && (method == methodInitialize || namesRevision(req.Params)) {
 			c.greeted.Store(true)
+		}
+		if c.greeted.Load() && method != methodDiscover && method != "ping" {
 			c.armed.Store(true)
-		default: // a first one without either is refused by the SDK
-			if c.greeted.Load() || namesRevision(req.Params) {
-				c.greeted.Store(true)
-				c.armed.Store(true)
-			}
 		}
 	}
 	return m, err

@@ -142,6 +142,18 @@ func TestSession_ModernClient(t *testing.T) {
 	}
 }
 
+// server/discover is a greeting, too, though it starts nothing.
+func TestSession_ModernClientDiscovers(t *testing.T) {
+	f := newFakeServers(fakeServer{Name: "s", Tools: []json.RawMessage{tool("t", "", "")}})
+	c := newRig(t, f, rigOptions{}).client(t)
+	c.Result(methodDiscover, `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"modern","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`)
+	if f.wasStarted() {
+		t.Error("server/discover started the servers")
+	}
+	c.Result(methodListTools, `{}`)
+	awaitStart(t, f)
+}
+
 // Encoders that escape slashes, such as PHP's, write the names in _meta so too.
 func TestSession_ModernClientEscapesSlashes(t *testing.T) {
 	f := newFakeServers(fakeServer{Name: "s", Tools: []json.RawMessage{tool("t", "", "")}})
