@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/toolsearch-mcp/toolsearch-mcp/internal/secret"
@@ -72,12 +73,15 @@ func urlValues(text string) []string {
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
 		const long = 12
-		if len(part) >= long && strings.ContainsAny(part, "0123456789") {
+		if len(part) >= long && strings.ContainsAny(part, "0123456789") && !readable.MatchString(part) {
 			out = append(out, part)
 		}
 	}
 	return out
 }
+
+// readable is the name of something, of words that may end in a number.
+var readable = regexp.MustCompile(`^[a-z]+[0-9]{0,4}([-_.~][a-z]+[0-9]{0,4})*$`)
 
 func redactorOf(c *Config) *telemetry.Redactor {
 	r := new(telemetry.Redactor)

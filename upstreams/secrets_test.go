@@ -90,3 +90,21 @@ func TestDo_RepeatsNoSecretOfOurs(t *testing.T) {
 		})
 	}
 }
+
+// TestConfig_SecretsOfURL: a token in the path is a secret, a readable name is not.
+func TestConfig_SecretsOfURL(t *testing.T) {
+	for path, hidden := range map[string]bool{
+		"kubernetes-flux159":                   false,
+		"my_server.v2":                         false,
+		"short1":                               false,
+		"NzYxMzE0abcdEFGH":                     true,
+		"sk-live-4f9a8b7c6d5e":                 true,
+		"3f2b8c1e-8f0e-4a53-9d1e-0c7b2a1d4e5f": true,
+		"1234-5678-9012-3456":                  true,
+	} {
+		c := Config{URL: secret.String("https://mcp.example.com/s/" + path + "/mcp")}
+		if got := slices.Contains(c.Secrets(), path); got != hidden {
+			t.Errorf("%q in the path is a secret: %v, want %v", path, got, hidden)
+		}
+	}
+}
