@@ -132,6 +132,7 @@ func TestSession_ModernClient(t *testing.T) {
 		strings.Replace(meta, "2026-07-28", "2126-07-28", 1),
 		strings.Replace(meta, `"io.modelcontextprotocol/clientCapabilities":{},`, "", 1),
 		strings.Replace(meta, `{"name":"modern","version":"1"}`, `"modern"`, 1),
+		`"_meta":{"io\u002emodelcontextprotocol/protocolVersion":"2126-07-28"}`,
 	} {
 		if m := c.Call(methodCallTool, `{"name":"s__t","arguments":{"a":1},`+bad+`}`); m.Error == nil {
 			t.Errorf("tools/call with %s = %s, want an error", bad, m.Result)

@@ -61,7 +61,10 @@ func inExtra(r *jsonrpc.Request) {
 // as it is written: all that the SDK judges a raw request by. Others say "".
 func peerOf(params json.RawMessage) string {
 	const vendor = "io.modelcontextprotocol"
-	if !bytes.Contains(params, []byte(vendor)) || params[0] != '{' {
+	if len(params) == 0 || params[0] != '{' {
+		return ""
+	}
+	if !bytes.Contains(params, []byte(vendor)) && !bytes.Contains(params, []byte(`\u`)) { // names may be escaped
 		return ""
 	}
 	var peer []byte
