@@ -49,9 +49,10 @@ type docTerm struct {
 
 // Texts are read up to these sizes; a longer one is a manual, not a name.
 const (
-	maxText  = 8 << 10 // bytes of a description
-	maxAbout = 600     // bytes of a server's instructions
-	maxDepth = 5       // levels of a schema
+	maxText   = 8 << 10  // bytes of a description
+	maxAbout  = 600      // bytes of a server's instructions
+	maxDepth  = 5        // levels of a schema
+	maxSchema = 64 << 10 // bytes of all texts of a schema; the longest seen in the wild has 5 KB
 )
 
 // analyzer reads the words of tools. It is for one goroutine.
@@ -59,6 +60,7 @@ type analyzer struct {
 	words []*word
 	terms []docTerm
 	place map[string]int // of a term in terms
+	left  int            // bytes that may still be read of the tool's schema
 }
 
 // read returns the words of t, each once, in the order of their appearance.
@@ -84,6 +86,7 @@ func (a *analyzer) read(t *upstreams.Tool, s upstreams.ServerInfo) []docTerm {
 		var node schemaNode
 		// What does not fit is left out: a broken schema must not hide a tool.
 		_ = json.Unmarshal(t.InputSchema, &node)
+		a.left = maxSchema
 		a.addSchema(&node, 0)
 	}
 	return a.terms
@@ -137,19 +140,26 @@ type schemaNode struct {
 	Defs        map[string]*schemaNode `json:"$defs"`
 }
 
+// addOfSchema is add, as long as the schema's texts are not too long together.
+func (a *analyzer) addOfSchema(f field, text string) {
+	text = cut(text, a.left)
+	a.left -= len(text)
+	a.add(f, text)
+}
+
 func (a *analyzer) addSchema(n *schemaNode, depth int) {
-	if n == nil || depth > maxDepth {
+	if n == nil || depth > maxDepth || a.left == 0 {
 		return
 	}
 	for _, v := range n.Enum {
 		if s, ok := v.(string); ok {
-			a.add(inEnum, cut(s, maxWord))
+			a.addOfSchema(inEnum, cut(s, maxWord))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-		a.add(inParam, name)
+		a.addOfSchema(inParam, name)
 		if p := n.Properties[name]; p != nil {
-			a.add(inNotes, cut(p.Description, maxText))
+			a.addOfSchema(inNotes, cut(p.Description, maxText))
 			a.addSchema(p, depth+1)
 		}
 	}

@@ -2,9 +2,11 @@ package directory
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -153,5 +155,25 @@ func TestIndex_CancelledSearch(t *testing.T) {
 	cancel()
 	if _, err := rankerOf(t, tools, servers).search(ctx, "create", 8); err == nil {
 		t.Error("search with a cancelled context gives no error")
+	}
+}
+
+// One tool's schema must not cost all others seconds and half a gigabyte.
+func TestIndex_HugeSchemaIsReadInPart(t *testing.T) {
+	for name, schema := range map[string]func(i int) string{
+		"values":       func(i int) string { return fmt.Sprintf(`"x":{"enum":["v%d"]}`, i) },
+		"names":        func(i int) string { return fmt.Sprintf(`"n%d":{}`, i) },
+		"descriptions": func(i int) string { return fmt.Sprintf(`"x":{"description":"word%d"}`, i) },
+	} {
+		var parts []string
+		for i := range 50_000 {
+			parts = append(parts, fmt.Sprintf(`{"properties":{%s}}`, schema(i)))
+		}
+		huge := fakeTool("s", "huge", "")
+		huge.InputSchema = json.RawMessage(`{"anyOf":[` + strings.Join(parts, ",") + `]}`)
+		var a analyzer
+		if n := len(a.read(huge, upstreams.ServerInfo{})); n < 1000 || n > 50_000 {
+			t.Errorf("%s: read() = %d words, want some of them", name, n)
+		}
 	}
 }
