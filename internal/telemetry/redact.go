@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 const (
@@ -25,11 +27,17 @@ const (
 // "[redacted]": by their value, not by the name of a key. The zero value
 // redacts nothing; a nil *Redactor too. It is safe for concurrent use.
 type Redactor struct {
-	replacer atomic.Pointer[strings.Replacer]
+	current atomic.Pointer[forms] // nil: nothing to redact
 
 	// mu guards the following
 	mu     sync.Mutex
 	values map[string]bool
+}
+
+// forms are the values and what they look like elsewhere, immutable.
+type forms struct {
+	sorted   []string // the longest first
+	replacer *strings.Replacer
 }
 
 // Add registers values as they are, and as they look in URLs and in JSON. A
@@ -63,7 +71,7 @@ func (r *Redactor) Add(values ...string) {
 	for _, v := range sorted {
 		pairs = append(pairs, v, redacted)
 	}
-	r.replacer.Store(strings.NewReplacer(pairs...))
+	r.current.Store(&forms{sorted, strings.NewReplacer(pairs...)})
 }
 
 func (r *Redactor) addLocked(v string) {
@@ -86,15 +94,108 @@ func (r *Redactor) addLocked(v string) {
 	}
 }
 
-// String returns s with all registered values replaced.
+// String returns s with all registered values replaced, also where URLs and
+// JSON escape more of them than they need to.
 func (r *Redactor) String(s string) string {
 	if r == nil {
 		return s
 	}
-	if replacer := r.replacer.Load(); replacer != nil {
-		return replacer.Replace(s)
+	f := r.current.Load()
+	if f == nil {
+		return s
+	}
+	s = f.replacer.Replace(s)
+	if strings.Contains(s, "%") {
+		s = f.replaceEscaped(s, unescapeURL)
+	}
+	if strings.Contains(s, `\`) {
+		s = f.replaceEscaped(s, unescapeJSON)
 	}
 	return s
+}
+
+// replaceEscaped replaces what is a value once it is unescaped. Unescape gives
+// what a text begins with and how many bytes of the text that is.
+func (f *forms) replaceEscaped(s string, unescape func(string) (string, int)) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		text, n := unescape(s[i:])
+		b.WriteString(text)
+		i += n
+	}
+	type span struct{ from, to int }
+	var found []span // in the unescaped text
+	plain := b.String()
+	for _, v := range f.sorted {
+		for at := 0; ; {
+			i := strings.Index(plain[at:], v)
+			if i < 0 {
+				break
+			}
+			at += i + len(v)
+			found = append(found, span{at - len(v), at})
+		}
+	}
+	if found == nil {
+		return s
+	}
+	slices.SortFunc(found, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	var out strings.Builder
+	hidden := 0 // up to where the unescaped text is redacted
+	for i, at := 0, 0; i < len(s); {
+		text, n := unescape(s[i:])
+		for len(found) > 0 && found[0].from < at+len(text) {
+			if found[0].from >= hidden {
+				out.WriteString(redacted)
+			}
+			hidden = max(hidden, found[0].to)
+			found = found[1:]
+		}
+		if at >= hidden {
+			out.WriteString(s[i : i+n])
+		}
+		i, at = i+n, at+len(text)
+	}
+	return out.String()
+}
+
+// unescapeURL reads %41, else one byte.
+func unescapeURL(s string) (string, int) {
+	if s[0] == '%' && len(s) >= 3 {
+		if b, err := strconv.ParseUint(s[1:3], 16, 8); err == nil {
+			return string([]byte{byte(b)}), 3
+		}
+	}
+	return s[:1], 1
+}
+
+// unescapeJSON reads \u0041, a pair of those, and \/ and its like, else one byte.
+func unescapeJSON(s string) (string, int) {
+	if s[0] != '\\' || len(s) < 2 {
+		return s[:1], 1
+	}
+	if s[1] != 'u' {
+		if i := strings.IndexByte(`"\/bfnrt`, s[1]); i >= 0 {
+			return "\"\\/\b\f\n\r\t"[i : i+1], 2
+		}
+		return s[:1], 1
+	}
+	unit := func(at int) rune {
+		if len(s) >= at+6 && s[at:at+2] == `\u` {
+			if n, err := strconv.ParseUint(s[at+2:at+6], 16, 16); err == nil {
+				return rune(n)
+			}
+		}
+		return -1
+	}
+	first := unit(0)
+	if first < 0 {
+		return s[:1], 1
+	}
+	if pair := utf16.DecodeRune(first, unit(6)); pair != utf8.RuneError {
+		return string(pair), 12
+	}
+	return string(first), 6
 }
 
 // Handler returns a handler that redacts messages and attributes, those of
@@ -158,7 +259,7 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 // no secret is passed on as it is.
 func (h *handler) any(v slog.Value) slog.Value {
 	x := v.Any()
-	if x == nil || h.redactor.replacer.Load() == nil {
+	if x == nil || h.redactor.current.Load() == nil {
 		return v
 	}
 	if b, ok := x.([]byte); ok {

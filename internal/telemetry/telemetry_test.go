@@ -78,7 +78,7 @@ func TestRedactor_String(t *testing.T) {
 		t.Errorf("empty Redactor: String = %q, want it unchanged", got)
 	}
 	r.Add("s3cr3t-ONE", "Bearer s3cr3t-TWO", "abc", "", "s3cr3t-ONE-and-more")
-	r.Add(`a/b "c"&`, `in "quotes"`)
+	r.Add(`a/b "c"&`, `in "quotes"`, "é😀-key")
 	for _, c := range []struct{ text, want string }{
 		{"x s3cr3t-ONE y", "x [redacted] y"},
 		{"s3cr3t-ONE-and-more", "[redacted]"},
@@ -92,6 +92,14 @@ func TestRedactor_String(t *testing.T) {
 		{fmt.Sprintf("%q", `a/b "c"&`), `"[redacted]"`},
 		{`{"a":"a\/b \"c\"&"}`, `{"a":"[redacted]"}`},
 		{`{"a":"in \"quotes\""}`, `{"a":"[redacted]"}`},
+		{`{"a":"\u0073\u0033cr3t\u002dONE","b":"\u0041"}`, `{"a":"[redacted]","b":"\u0041"}`}, // as .NET and Gson, which escape +, = and others
+		{`{"a":"{\"b\":\"a/b \\\"c\\\"\\u0026\"}"}`, `{"a":"{\"b\":\"[redacted]\"}"}`},
+		{"?key=%733cr3t%2dONE&n=%41", "?key=[redacted]&n=%41"},
+		{"/" + strings.ToLower(url.PathEscape(`a/b "c"&`)), "/[redacted]"},
+		{"?key=a/b%20%22c%22%26", "?key=[redacted]"}, // as Python, which keeps /
+		{`100% of \ and \u and \ud83d\ude00 \ud83d stays %`, `100% of \ and \u and \ud83d\ude00 \ud83d stays %`},
+		{`{"a":"\u00e9\uD83D\ude00-key"}`, `{"a":"[redacted]"}`}, // as Python
+		{`\u0073%733cr3t-ON`, `\u0073%733cr3t-ON`},
 	} {
 		if got := r.String(c.text); got != c.want {
 			t.Errorf("String(%q) = %q, want %q", c.text, got, c.want)
