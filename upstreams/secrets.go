@@ -1,6 +1,7 @@
 package upstreams
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -26,6 +27,9 @@ func (c *Config) Secrets() []string {
 	}
 	for _, v := range c.Headers {
 		add("", v.Reveal())
+		for _, part := range basicParts(v.Reveal()) {
+			add("", part)
+		}
 	}
 	for _, v := range append(optionValues(c.Args), urlValues(c.URL.Reveal())...) {
 		add("", v)
@@ -34,6 +38,21 @@ func (c *Config) Secrets() []string {
 		add("", v.Reveal())
 	}
 	return out
+}
+
+// basicParts are what a header of HTTP's basic scheme says: name and password,
+// together and the password alone.
+func basicParts(header string) []string {
+	scheme, encoded, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return nil
+	}
+	both, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
+	_, password, ok := strings.Cut(string(both), ":")
+	if err != nil || !ok {
+		return nil
+	}
+	return []string{string(both), password}
 }
 
 // optionValues are the values in "--key=value" and "--key value", unless they
@@ -64,6 +83,9 @@ func urlValues(text string) []string {
 	}
 	password, _ := u.User.Password()
 	out := []string{u.User.Username(), password, u.Fragment}
+	if password != "" { // as the header that is sent has it
+		out = append(out, base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+	}
 	for _, values := range u.Query() {
 		out = append(out, values...)
 	}

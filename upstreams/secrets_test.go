@@ -23,11 +23,12 @@ func TestConfig_Secrets(t *testing.T) {
 		URL:  "https://four-44:five-55@host/v1/streamable-http/0123456789abcdef?key=six%2F66#seven-77",
 		Headers: map[string]secret.String{
 			"Authorization": "Bearer eight-88",
+			"Proxy":         "Basic dGVuOmVsZXZlbi0xMQ==",
 		},
 		Hidden: []secret.String{"nine-99"},
 	}
 	want := []string{
-		"0123456789abcdef", "Bearer eight-88", "five-55", "four-44", "nine-99", "one-11", "seven-77", "six%2F66", "six/66", "three-33", "two-22",
+		"0123456789abcdef", "Basic dGVuOmVsZXZlbi0xMQ==", "Bearer eight-88", "Zm91ci00NDpmaXZlLTU1", "eleven-11", "five-55", "four-44", "nine-99", "one-11", "seven-77", "six%2F66", "six/66", "ten:eleven-11", "three-33", "two-22",
 	}
 	got := c.Secrets()
 	slices.Sort(got)
@@ -69,6 +70,7 @@ func TestDo_RepeatsNoSecretOfOurs(t *testing.T) {
 			RPCError{Code: -32005, Message: "bad [redacted]", Data: json.RawMessage(`{"n":9007199254740993,"h":"[redacted]"}`)},
 		},
 		"env":                 {inEnv(key, `{"code":-32000,"message":"no team has s3cr3t-ONE","data":{"KEY":"s3cr3t-ONE"}}`), RPCError{Code: -32000, Message: "no team has [redacted]", Data: json.RawMessage(`{"KEY":"[redacted]"}`)}},
+		"env, escaped":        {inEnv("s3cr3t+ONE==", `{"code":-32000,"message":"no %733cr3t%2bONE%3d%3d","data":{"KEY":"s3cr3t\u002BONE\u003d=","n":1}}`), RPCError{Code: -32000, Message: "no [redacted]", Data: json.RawMessage(`{"KEY":"[redacted]","n":1}`)}},
 		"secret that is JSON": {inEnv(`{"a":1}`, `{"code":-32000,"message":"m","data":{"KEY":{"a":1}}}`), RPCError{Code: -32000, Message: "m"}},
 		"page to open":        {inEnv(key, `{"code":-32042,"message":"m","data":{"url":"https://h/?client=s3cr3t-ONE"}}`), RPCError{Code: -32042, Message: "m", Data: json.RawMessage(`{"url":"https://h/?client=s3cr3t-ONE"}`)}},
 	} {
