@@ -102,19 +102,21 @@ func (v *View) purposes() []string {
 }
 
 // firstSentence returns the first sentence of instructions that says
-// something: no headings, markup or introductions to a list.
+// something: no headings, markup, introductions to a list or paragraphs about
+// the instructions themselves.
 func firstSentence(instructions string) string {
 	const maxRead = 4096
 	if len(instructions) > maxRead {
 		instructions = strings.ToValidUTF8(instructions[:maxRead], "")
 	}
-	code := false
+	code, skip := false, false
 	for line := range strings.Lines(Clean(instructions)) {
 		line = OneLine(line, 0)
 		if strings.HasPrefix(line, "```") {
 			code = !code
 		}
-		if code || line == "" || strings.ContainsRune("#<`|-=*", rune(line[0])) || strings.HasSuffix(line, ":") {
+		skip = line != "" && (skip || strings.Contains(strings.ToLower(line), "these instructions"))
+		if code || skip || line == "" || strings.ContainsRune("#<`|-=*", rune(line[0])) || strings.HasSuffix(line, ":") {
 			continue
 		}
 		for i := range len(line) {
@@ -159,14 +161,15 @@ var verbs = strings.Fields(`add all and apply batch bulk by call cancel check cl
 // same for the same tools.
 func topicsOf(tools []*upstreams.Tool, said, others []string) string {
 	const maxTopics, maxChars = 6, 60
-	count := make(map[string]int)   // by the word without a plural's s
+	count := make(map[string]int)   // by singular
 	form := make(map[string]string) // the shortest form seen
 	for _, t := range tools {
 		words := nameWords(t.Name)
 		slices.Sort(words)
 		for _, word := range slices.Compact(words) {
-			one := strings.TrimSuffix(word, "s")
-			if _, found := slices.BinarySearch(others, word); found || len(word) <= 2 || slices.Contains(said, one) || slices.Contains(said, one+"s") {
+			one := singular(word)
+			isOne := func(s string) bool { return singular(s) == one }
+			if _, found := slices.BinarySearch(others, word); found || len(word) <= 2 || slices.ContainsFunc(said, isOne) {
 				continue
 			}
 			count[one]++
@@ -188,6 +191,15 @@ func topicsOf(tools []*upstreams.Tool, said, others []string) string {
 		chosen = append(chosen, word)
 	}
 	return strings.Join(chosen, ", ")
+}
+
+// singular maps a word and its plural to the same text, which need be no word.
+func singular(word string) string {
+	word = strings.TrimSuffix(word, "s")
+	if root, ok := strings.CutSuffix(word, "ie"); ok {
+		return root + "y"
+	}
+	return word
 }
 
 // Text returns the directory text within max characters (contract 3): a first

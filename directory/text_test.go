@@ -83,10 +83,22 @@ func TestFirstSentence(t *testing.T) {
 		{strings.Repeat("long words ", 30), strings.TrimSpace(strings.Repeat("long words ", 9))},
 		{strings.Repeat("#\n", 1<<20) + "too late", ""},
 		{"Ein\u200bs. Zwei", "Eins"},
+		{"# Title\n\nAudience: These instructions are for an agent.\nFollow them.\n\nMoves boxes.", "Moves boxes"},
+		{"These instructions are for an agent.", ""},
 	} {
 		if got := firstSentence(c.text); got != c.want {
 			t.Errorf("firstSentence(%.40q) = %q, want %q", c.text, got, c.want)
 		}
+	}
+}
+
+func TestTopics_SingularAndPluralAreOneWord(t *testing.T) {
+	tools := []*upstreams.Tool{
+		fakeTool("x", "create_directory", ""), fakeTool("x", "list_directories", ""),
+		fakeTool("x", "get_movie", ""), fakeTool("x", "list_movies", ""), fakeTool("x", "read_media", ""),
+	}
+	if got, want := topicsOf(tools, nil, verbs), "directory, movie, media"; got != want {
+		t.Errorf("topicsOf = %q, want %q", got, want)
 	}
 }
 

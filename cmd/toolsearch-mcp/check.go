@@ -219,13 +219,21 @@ func nameWarnings(tools []*upstreams.Tool) []string {
 	return out
 }
 
-// some joins the first of many.
+// some joins the first of many, as many as a line of the report holds.
 func some(list []string) string {
-	const most = 10
-	if len(list) <= most {
-		return strings.Join(list, ", ")
+	const most, maxChars = 10, 700
+	shown, chars := 0, 0
+	for shown < min(len(list), most) {
+		if chars += len(list[shown]) + len(", "); chars > maxChars && shown > 0 {
+			break
+		}
+		shown++
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	text := strings.Join(list[:shown], ", ")
+	if shown < len(list) {
+		text += fmt.Sprintf(" and %d more", len(list)-shown)
+	}
+	return text
 }
 
 // counted is a number and what it counts.

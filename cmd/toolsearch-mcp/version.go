@@ -14,7 +14,7 @@ import (
 var version = ""
 
 // protocols are the MCP revisions that clients may speak to us.
-var protocols = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+var protocols = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // release tells what this binary is.
 type release struct {
