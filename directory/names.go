@@ -227,9 +227,13 @@ func (r *ranker) serversLike(query string) []string {
 // serverNames gives the configured name for each plain name of the servers.
 func serverNames(servers []upstreams.ServerInfo) map[string]string {
 	names := make(map[string]string)
-	for _, s := range servers {
-		for _, name := range [3]string{s.Name, s.Safe, s.Title} {
-			plain := string(plainName(nil, name))
+	for _, nameOf := range []func(upstreams.ServerInfo) string{
+		func(s upstreams.ServerInfo) string { return s.Name },
+		func(s upstreams.ServerInfo) string { return s.Safe },
+		func(s upstreams.ServerInfo) string { return s.Title }, // its own word: it takes no name from another
+	} {
+		for _, s := range servers {
+			plain := string(plainName(nil, nameOf(s)))
 			if _, taken := names[plain]; plain != "" && !taken {
 				names[plain] = s.Name
 			}

@@ -390,6 +390,17 @@ func TestRank_SameToolOfManyServers(t *testing.T) {
 	}
 }
 
+// TestRank_TitleTakesNoServersName: a server that calls itself as another is
+// called does not get the queries for that one.
+func TestRank_TitleTakesNoServersName(t *testing.T) {
+	tools := []*upstreams.Tool{fakeTool("aaa", "send_all", "Send."), fakeTool("tickets", "get_issue", "One ticket.")}
+	servers := []upstreams.ServerInfo{{Name: "aaa", Safe: "aaa", Title: "Tickets"}, {Name: "tickets", Safe: "tickets"}}
+	r := rankerOf(t, tools, servers)
+	if got, want := found(t, r, "list all tools of tickets", 8), []string{"tickets get_issue"}; !slices.Equal(got, want) {
+		t.Errorf("search = %q, want %q", got, want)
+	}
+}
+
 // TestRank_TrustNone: what a server without trust says of its parameters is
 // not indexed.
 func TestRank_TrustNone(t *testing.T) {
