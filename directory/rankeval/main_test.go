@@ -113,11 +113,21 @@ func TestRun_Mistakes(t *testing.T) {
 		{[]string{"-catalog", write(t, "", "empty.jsonl", ""), "-queries", q}, 1, "holds no tools"},
 		{[]string{"-catalog", c, "-queries", write(t, "", "q.jsonl", `{"query":"x"}`)}, 1, "q.jsonl:1: a query needs relevant tools"},
 		{[]string{"-catalog", c, "-queries", write(t, "", "q.jsonl", "\n")}, 1, "holds no queries"},
+		{[]string{"-catalog", c, "-queries", write(t, "", "long.jsonl", queries+strings.Repeat(" ", maxLine+1))}, 1, "long.jsonl:4: the line is longer than 16 MiB"},
+		{[]string{"-catalog", c, "-queries", write(t, "", "q.jsonl", `{"query":"x","relevant":["y"],"grades":{"y":2000}}`)}, 1, `q.jsonl:1: the grade of "y" is 2000, not from 0 to 100`},
 	} {
 		code, _, errs := rankeval(t, m.args...)
 		if code != m.code || !strings.Contains(errs, m.says) {
 			t.Errorf("run(%q) = %d, %q; want %d and %q", m.args, code, errs, m.code, m.says)
 		}
+	}
+}
+
+func TestRun_WindowsFiles(t *testing.T) {
+	windows := func(text string) string { return "\uFEFF" + strings.ReplaceAll(text, "\n", "\r\n") }
+	c, q := write(t, "", "catalog.jsonl", windows(catalog)), write(t, "", "queries.jsonl", windows(queries))
+	if code, _, errs := rankeval(t, "-catalog", c, "-queries", q); code != 0 {
+		t.Errorf("run = %d, %s", code, errs)
 	}
 }
 

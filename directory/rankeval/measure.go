@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -77,6 +78,11 @@ func readSet(catalog, queries string) (*set, error) {
 		if len(q.Relevant) == 0 {
 			return fmt.Errorf("a query needs relevant tools")
 		}
+		for id, grade := range q.Grades {
+			if grade < 0 || grade > maxGrade {
+				return fmt.Errorf("the grade of %q is %v, not from 0 to %d", id, grade, maxGrade)
+			}
+		}
 		s.queries = append(s.queries, q)
 		return nil
 	})
@@ -89,6 +95,10 @@ func readSet(catalog, queries string) (*set, error) {
 	return s, nil
 }
 
+const maxGrade = 100 // 2 to its power is a gain
+
+const maxLine = 16 << 20 // bytes
+
 // readLines calls f with each line of a file that is not blank.
 func readLines(path string, f func([]byte) error) error {
 	file, err := os.Open(path)
@@ -97,14 +107,22 @@ func readLines(path string, f func([]byte) error) error {
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 16<<20)
-	for n := 1; lines.Scan(); n++ {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+	lines.Buffer(nil, maxLine)
+	n := 1
+	for ; lines.Scan(); n++ {
+		line := lines.Bytes()
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\uFEFF")) // as some editors on Windows begin a file
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if err := f(lines.Bytes()); err != nil {
+		if err := f(line); err != nil {
 			return fmt.Errorf("%s:%d: %w", path, n, err)
 		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("%s:%d: the line is longer than %d MiB", path, n, maxLine>>20)
 	}
 	return lines.Err()
 }
