@@ -169,8 +169,22 @@ func unescapeURL(s string) (string, int) {
 	return s[:1], 1
 }
 
-// unescapeJSON reads \u0041, a pair of those, and \/ and its like, else one byte.
+// unescapeJSON reads \u0041, a pair of those, and \/ and its like, else one
+// byte. In JSON inside of JSON they have more backslashes.
 func unescapeJSON(s string) (string, int) {
+	const deepest = 7 // what three levels need
+	n := 0
+	for n < min(len(s), deepest) && s[n] == '\\' {
+		n++
+	}
+	if n > 1 && n < len(s) && strings.IndexByte(`u"/`, s[n]) >= 0 {
+		text, rest := unescapeOnce(s[n-1:])
+		return text, n - 1 + rest
+	}
+	return unescapeOnce(s)
+}
+
+func unescapeOnce(s string) (string, int) {
 	if s[0] != '\\' || len(s) < 2 {
 		return s[:1], 1
 	}

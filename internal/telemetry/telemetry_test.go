@@ -94,6 +94,7 @@ func TestRedactor_String(t *testing.T) {
 		{`{"a":"in \"quotes\""}`, `{"a":"[redacted]"}`},
 		{`{"a":"\u0073\u0033cr3t\u002dONE","b":"\u0041"}`, `{"a":"[redacted]","b":"\u0041"}`}, // as .NET and Gson, which escape +, = and others
 		{`{"a":"{\"b\":\"a/b \\\"c\\\"\\u0026\"}"}`, `{"a":"{\"b\":\"[redacted]\"}"}`},
+		{`{"a":"{\"b\":\"s3cr3t\\u002DONE\",\"c\":\"\\n\"}"}`, `{"a":"{\"b\":\"[redacted]\",\"c\":\"\\n\"}"}`},
 		{"?key=%733cr3t%2dONE&n=%41", "?key=[redacted]&n=%41"},
 		{"/" + strings.ToLower(url.PathEscape(`a/b "c"&`)), "/[redacted]"},
 		{"?key=a/b%20%22c%22%26", "?key=[redacted]"}, // as Python, which keeps /
