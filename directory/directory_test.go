@@ -408,11 +408,11 @@ func BenchmarkView_FirstSearch(b *testing.B) {
 // A server's own words about a tool that the caller may not see are not shown
 // to that caller either.
 func TestDirectory_ViewSaysNothingOfHiddenTools(t *testing.T) {
-	d, source := fakeDirectory(t, fakeRules{hide: []string{"wipe"}},
-		fakeTool("depot", "wipe", ""), fakeTool("depot", "count", ""))
+	d, source := fakeDirectory(t, fakeRules{hide: []string{"wipe", "drop_table"}},
+		fakeTool("depot", "wipe", ""), fakeTool("depot", "drop_table", ""), fakeTool("depot", "count", ""))
 	s := *source.now.Load()
 	s.Servers = []upstreams.ServerInfo{{Name: "depot", Safe: "depot", Known: true,
-		Instructions: "Call wipe with care.\nNever (wipe) at noon.\nKeeps boxes, wiped or not.\n"}}
+		Instructions: "Call wipe with care.\nNever (wipe) at noon.\nDROP-TABLE, `dropTable` and drop table empty it.\nKeeps boxes, wiped or not.\n"}}
 	source.now.Store(&s)
 	if got, want := d.View("").Overview(1000, false), "depot (1 tool): Keeps boxes, wiped or not"; got != want {
 		t.Errorf("Overview = %q, want %q", got, want)

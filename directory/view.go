@@ -61,30 +61,51 @@ func newView(profile string, rules Rules, s *upstreams.Snapshot) *View {
 	for _, info := range s.Servers {
 		tools := all[info.Name]
 		if sees[info.Name] || tools == nil && rules.SeesServer(profile, info.Safe) {
-			for _, t := range tools {
-				if !seen[t] {
-					info.Instructions = withoutLines(info.Instructions, t.Name)
+			info.Instructions = withoutLines(info.Instructions, func(yield func(string) bool) {
+				for _, t := range tools {
+					if !seen[t] && !yield(t.Name) {
+						return
+					}
 				}
-			}
+			})
 			v.servers = append(v.servers, info)
 		}
 	}
 	return v
 }
 
-// withoutLines removes the lines of a text that have a name as a word of its
-// own: what a caller may not see, the words of its server do not tell either.
-func withoutLines(text, name string) string {
-	if name == "" || !strings.Contains(text, name) {
-		return text
-	}
-	var kept strings.Builder
-	for line := range strings.Lines(text) {
-		if !hasWord(line, name) {
-			kept.WriteString(line)
+// withoutLines removes the lines of a text that have one of the names as a
+// word of its own, or one of several words however it is written: what a
+// caller may not see, the words of its server do not tell either.
+func withoutLines(text string, names iter.Seq[string]) string {
+	const long = 8 // letters of what nobody writes by chance
+	plain := ""    // of text, once it is needed
+	for name := range names {
+		if name == "" || text == "" {
+			continue
 		}
+		spelled := ""
+		if looksLikeName(name) {
+			spelled = string(plainName(nil, name))
+		}
+		tells := func(text, plain string) bool {
+			return hasWord(text, name) || len(spelled) >= long && strings.Contains(plain, spelled)
+		}
+		if plain == "" {
+			plain = string(plainName(nil, text))
+		}
+		if !tells(text, plain) {
+			continue
+		}
+		var kept strings.Builder
+		for line := range strings.Lines(text) {
+			if !tells(line, string(plainName(nil, line))) {
+				kept.WriteString(line)
+			}
+		}
+		text, plain = kept.String(), ""
 	}
-	return kept.String()
+	return text
 }
 
 func hasWord(text, word string) bool {
