@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -110,7 +111,16 @@ stdin and stdout. Try "toolsearch-mcp demo" first: it needs no configuration.`,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd.CommandPath(), err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if num := (*strconv.NumError)(nil); errors.As(err, &num) && errors.Is(num, strconv.ErrSyntax) {
+			want := "want a whole number"
+			if num.Func == "ParseBool" {
+				want = "want true or false"
+			}
+			err = errors.New(strings.TrimSuffix(err.Error(), num.Error()) + want)
+		}
+		return &usageError{cmd.CommandPath(), err}
+	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "configuration file (default $"+config.EnvPath+", else toolsearch-mcp/config.yaml in the user's configuration folder)")
 	flags.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default info on a terminal, else warn)")

@@ -32,7 +32,7 @@ func (a *app) searchCommand() *cobra.Command {
 			return a.asModel(cmd.Context(), "tool_search", params, a.printHits)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "most hits (default: toolSearch.searchDefaultLimit)")
+	cmd.Flags().IntVar(&limit, "limit", 0, "most hits, up to toolSearch.maxSearchLimit (default: toolSearch.searchDefaultLimit)")
 	return a.modelFlags(cmd)
 }
 
