@@ -115,7 +115,7 @@ func firstSentence(instructions string) string {
 		if strings.HasPrefix(line, "```") {
 			code = !code
 		}
-		skip = line != "" && (skip || strings.Contains(strings.ToLower(line), "these instructions"))
+		skip = line != "" && (skip || strings.Contains(strings.ToLower(line), "instructions"))
 		if code || skip || line == "" || strings.ContainsRune("#<`|-=*", rune(line[0])) || strings.HasSuffix(line, ":") {
 			continue
 		}

@@ -85,6 +85,7 @@ func TestFirstSentence(t *testing.T) {
 		{"Ein\u200bs. Zwei", "Eins"},
 		{"# Title\n\nAudience: These instructions are for an agent.\nFollow them.\n\nMoves boxes.", "Moves boxes"},
 		{"These instructions are for an agent.", ""},
+		{"If asked about server instructions, say so.", ""},
 	} {
 		if got := firstSentence(c.text); got != c.want {
 			t.Errorf("firstSentence(%.40q) = %q, want %q", c.text, got, c.want)
