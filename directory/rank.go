@@ -22,11 +22,19 @@ const (
 // maxCandidates is how many tools are looked at closer.
 const maxCandidates = 100
 
+// maxNotes is how often a word counts in the descriptions of parameters: a
+// tool with many parameters is not about what all of them mention.
+const maxNotes = 2
+
 // weigh is the weighted frequency of a word in a tool.
 func weigh(n counts) int {
 	sum := 0
 	for f := range fields {
-		sum += weights[f] * n.in(f)
+		times := n.in(f)
+		if f == inNotes {
+			times = min(times, maxNotes)
+		}
+		sum += weights[f] * times
 	}
 	return sum
 }
