@@ -24,7 +24,7 @@ const maxCandidates = 100
 
 // maxNotes is how often a word counts in the descriptions of parameters: a
 // tool with many parameters is not about what all of them mention.
-const maxNotes = 2
+const maxNotes = 4
 
 // weigh is the weighted frequency of a word in a tool.
 func weigh(n counts) int {
