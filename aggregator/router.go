@@ -10,7 +10,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -204,13 +206,18 @@ func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// startingTransport starts the servers when the first answer that is not
-// about discovery has been written, so that no child is started before.
+// startingTransport starts the servers when a client's first list has been
+// written, since twenty children that start take the processor from it; for a
+// client that does not list, listGrace after its first answer, and at once for
+// one that calls a tool. Clients that only ask what we are start none.
 type startingTransport struct {
 	mcp.Transport
 	s    *Server
 	conn mcp.Connection // set by Connect
 }
+
+// listGrace is how long the servers' start waits for a client's first list.
+const listGrace = 100 * time.Millisecond
 
 func (t *startingTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
@@ -232,7 +239,12 @@ type startingConn struct {
 	mcp.Connection
 	s       *Server
 	greeted atomic.Bool // the client began as one of the two revisions does
-	armed   atomic.Bool // its next answer starts the servers
+	begun   atomic.Bool // its next answer starts the servers in a while
+
+	// mu guards the following
+	mu   sync.Mutex
+	list jsonrpc.ID  // of its last tools/list, whose answer starts the servers
+	wait *time.Timer // the start in a while
 }
 
 func (c *startingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -242,8 +254,16 @@ func (c *startingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if !c.greeted.Load() && (method == methodInitialize || namesRevision(req.Params)) {
 			c.greeted.Store(true)
 		}
-		if c.greeted.Load() && method != methodDiscover && method != "ping" {
-			c.armed.Store(true)
+		switch {
+		case !c.greeted.Load() || method == methodDiscover || method == "ping":
+		case method == methodCallTool:
+			c.s.Start()
+		case method == methodListTools:
+			c.mu.Lock()
+			c.list = req.ID
+			c.mu.Unlock()
+		default:
+			c.begun.Store(true)
 		}
 	}
 	return m, err
@@ -263,10 +283,33 @@ func (c *startingConn) Write(ctx context.Context, m jsonrpc.Message) error {
 		m = refusedUngreeted(r)
 	}
 	err := c.Connection.Write(ctx, m)
-	if ok && c.armed.Load() {
-		c.s.Start()
+	if ok {
+		c.answered(r.ID)
 	}
 	return err
+}
+
+// answered starts the servers if it is time.
+func (c *startingConn) answered(id jsonrpc.ID) {
+	c.mu.Lock()
+	listed := c.list.IsValid() && c.list == id
+	if !listed && c.wait == nil && c.begun.Load() {
+		c.wait = time.AfterFunc(listGrace, c.s.Start)
+	}
+	c.mu.Unlock()
+	if listed {
+		c.s.Start()
+	}
+}
+
+// Close also keeps the servers from being started for a client that is gone.
+func (c *startingConn) Close() error {
+	c.mu.Lock()
+	if c.wait != nil {
+		c.wait.Stop()
+	}
+	c.mu.Unlock()
+	return c.Connection.Close()
 }
 
 // refusedUngreeted gives the SDK's refusal of a request before initialize a

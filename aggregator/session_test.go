@@ -48,6 +48,43 @@ func TestSession_StartsServersAfterTheFirstAnswer(t *testing.T) {
 	awaitStart(t, f)
 }
 
+// Servers that start take the processor from the first list, so they wait for
+// it, but not for a client that does not list.
+func TestSession_StartsServersAfterTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeServers(fakeServer{Name: "s"})
+		c := newRig(t, f, rigOptions{}).client(t)
+		c.Initialize("t")
+		if synctest.Wait(); f.wasStarted() {
+			t.Error("the servers were started before the first list was written")
+		}
+		c.Result(methodListTools, "")
+		if synctest.Wait(); !f.wasStarted() {
+			t.Error("the first list did not start the servers")
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeServers(fakeServer{Name: "s"})
+		c := newRig(t, f, rigOptions{}).client(t)
+		begin := time.Now()
+		c.Initialize("t")
+		<-f.started
+		if got := time.Since(begin); got != listGrace {
+			t.Errorf("without a list the servers were started after %v, want %v", got, listGrace)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeServers(fakeServer{Name: "s"})
+		c := newRig(t, f, rigOptions{}).client(t)
+		begin := time.Now()
+		c.Initialize("t")
+		c.Call(methodCallTool, `{"name":"tool_search","arguments":{"query":"x"}}`)
+		if <-f.started; !time.Now().Equal(begin) {
+			t.Errorf("a call started the servers after %v, want at once", time.Since(begin))
+		}
+	})
+}
+
 func awaitStart(t *testing.T, f *fakeServers) {
 	t.Helper()
 	select {

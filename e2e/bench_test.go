@@ -40,8 +40,10 @@ func firstAnswer(t testing.TB, h *home) time.Duration {
 	p := h.connect()
 	p.Result("tools/list", "")
 	took := time.Since(start)
+	left := children(p.cmd.Process.Pid)
 	_ = p.cmd.Process.Kill()
 	p.AwaitEnd()
+	mcptest.Gone(t, 10*time.Second, left...) // their end must not slow the next down
 	return took
 }
 
