@@ -222,6 +222,28 @@ func TestEngine_CancelEndsAtOnce(t *testing.T) {
 	}
 }
 
+// A call that fails because the run was cancelled was cancelled, whichever of
+// the two is heard of first.
+func TestEngine_CancelledCallIsNoFailure(t *testing.T) {
+	e := newEngine(t, Config{Workers: 1, TimeoutMs: generous})
+	for range 8 {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &fakeHost{tools: map[string]toolFunc{"x": func(ctx context.Context, _ *Call, _ json.RawMessage) (string, error) {
+			cancel()
+			return "", ctx.Err()
+		}}}
+		r, err := e.Run(ctx, Program{Source: `return await Promise.all([1, 2, 3, 4].map(n => tools.call("x", {n})))`}, h)
+		if err != nil || r.Error == nil || r.Error.Kind != Cancelled {
+			t.Fatalf("cancelled by its first call = %s, %v", what(r), err)
+		}
+		for _, c := range r.Calls {
+			if c.Status != StatusCancelled && c.Status != StatusNotStarted {
+				t.Errorf("calls of a cancelled run = %+v, want none that failed", r.Calls)
+			}
+		}
+	}
+}
+
 func TestEngine_WorkersComeAndGo(t *testing.T) {
 	e := newEngine(t, Config{Workers: 1, TimeoutMs: generous})
 	e.maxPrograms = 3

@@ -119,7 +119,9 @@ func (r *run) loop(ctx, life context.Context) (failure *Error, reuse bool) {
 				return failure, false
 			}
 		case ev := <-r.events:
-			r.settle(ev)
+			if ctx.Err() == nil && life.Err() == nil { // else a failure is only the echo of that
+				r.settle(ev)
+			}
 		case <-r.wake:
 		case <-r.clock.timer.C:
 			return r.timedOut(), false
