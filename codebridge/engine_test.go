@@ -224,22 +224,17 @@ func TestEngine_CancelEndsAtOnce(t *testing.T) {
 
 // A call that fails because the run was cancelled was cancelled, whichever of
 // the two is heard of first.
-func TestEngine_CancelledCallIsNoFailure(t *testing.T) {
-	e := newEngine(t, Config{Workers: 1, TimeoutMs: generous})
-	for range 8 {
-		ctx, cancel := context.WithCancel(t.Context())
-		h := &fakeHost{tools: map[string]toolFunc{"x": func(ctx context.Context, _ *Call, _ json.RawMessage) (string, error) {
-			cancel()
-			return "", ctx.Err()
-		}}}
-		r, err := e.Run(ctx, Program{Source: `return await Promise.all([1, 2, 3, 4].map(n => tools.call("x", {n})))`}, h)
-		if err != nil || r.Error == nil || r.Error.Kind != Cancelled {
-			t.Fatalf("cancelled by its first call = %s, %v", what(r), err)
-		}
-		for _, c := range r.Calls {
-			if c.Status != StatusCancelled && c.Status != StatusNotStarted {
-				t.Errorf("calls of a cancelled run = %+v, want none that failed", r.Calls)
-			}
+func TestRun_CancelledCallIsNoFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 64 { // the order is a matter of chance
+		r := newRun(&worker{stop: make(chan struct{}), out: make(chan outgoing, 1)}, nil, Config{}.withDefaults())
+		r.clock.start(time.Minute)
+		r.calls = []*callState{{id: 1, fn: "call", started: time.Now()}}
+		r.events <- event{id: 1, frame: []byte{}, status: "failed"}
+		failure, _ := r.loop(ctx, t.Context())
+		if res := r.result(failure); failure.Kind != Cancelled || res.Calls[0].Status != StatusCancelled {
+			t.Fatalf("cancelled run = %s with calls %+v, want cancelled and its call too", what(res), res.Calls)
 		}
 	}
 }
