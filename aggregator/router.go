@@ -283,7 +283,7 @@ func (c *startingConn) Write(ctx context.Context, m jsonrpc.Message) error {
 		m = refusedUngreeted(r)
 	}
 	err := c.Connection.Write(ctx, m)
-	if ok {
+	if ok && err == nil {
 		c.answered(r.ID)
 	}
 	return err

@@ -185,7 +185,7 @@ func BenchmarkReplaceServer(b *testing.B) {
 // one. Times are the best of several, so that a busy machine does not matter.
 func TestRank_HostileQueriesCost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds an index of 10,000 tools")
+		t.Skip("-short: builds an index of 10,000 tools")
 	}
 	tools, servers := manyTools(t, 10000)
 	r := rankerOf(t, tools, servers)

@@ -19,7 +19,7 @@ import (
 // servers through the whole program: 57 of the 60 must do their task.
 func TestFirstTimeScripts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts sixty sandboxes")
+		t.Skip("-short: starts sixty sandboxes")
 	}
 	dir := filepath.Join("..", "..", "codebridge", "testdata", "firsttime")
 	b, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
