@@ -214,8 +214,7 @@ func (l *Local) List(ctx context.Context) (json.RawMessage, error) {
 	return l.s.route(ctx, methodListTools, &request{session: l.c})
 }
 
-// Start opens the servers. It is called when the first answer was written, and
-// does nothing from then on.
+// Start opens the servers, once. For clients a startingTransport says when.
 func (s *Server) Start() {
 	s.start.Do(func() {
 		s.started.Store(true)

@@ -33,7 +33,8 @@ func countListChanged(c *mcptest.Client) int {
 	return n
 }
 
-// No server is started before the first answer is written, nor by discovery.
+// No server is started by ping or discovery, but they are for a client that
+// only initializes.
 func TestSession_StartsServersAfterTheFirstAnswer(t *testing.T) {
 	f := newFakeServers(fakeServer{Name: "s"})
 	r := newRig(t, f, rigOptions{})
